@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from receipt_cli.importers.model import DeclaredFailure, DeclaredPhase, DeclaredStatistic, ForeignRun, JsonFormat, last, single
-from receipt_cli.importers.text import JsonText, Number, Value, at, members
+from receipt_cli.importers.text import JsonText, Value, at, members
 from receipt_cli.importers.values import (
     IGNORED,
     STEP,
@@ -58,9 +58,9 @@ def runs_of(document: Value) -> list[str]:
 
 def read_summary(json_text: JsonText, document: Value) -> ForeignRun:
     """Return the run in a run summary."""
-    foreign = ForeignRun(_SUMMARIES, producer="cppmega", trainer="megatron-lm", matched=1)
-    fields = Fields(document, foreign.problems)
-    phase = DeclaredPhase(last=fields.count("final_train_iteration"))
+    foreign, fields, phase = _begin(_SUMMARIES, document, "cppmega", "megatron-lm")
+    foreign.matched = 1
+    phase.last = fields.count("final_train_iteration")
     phase.records = 0 if phase.last is None else 1
     phase.parameter_count = fields.count("param_total_numel")
     steps = fields.count("hot_step_count")
@@ -74,7 +74,6 @@ def read_summary(json_text: JsonText, document: Value) -> ForeignRun:
     for key, meaning in _MEMORY.items():
         if (value := fields.number(meaning, key)) is not None:
             phase.metrics[meaning.name] = single(value, definition=meaning.definition)
-    foreign.declared.append(phase)
     foreign.add_fact("/model/parameter_count", phase.parameter_count, "import:/param_total_numel")
     for flag, key in (("sequence_length", "seq_length"), ("tokens_per_step", "tokens_per_step")):
         foreign.add_fact(f"/flags/{flag}", fields.count(key), f"import:/{key}")
@@ -112,14 +111,19 @@ _MLX_STEPS = Names(
     },
     ("cppmega-mlx",),
 )
-_FLAGS = {
-    "micro_batch_size": ("workload", "batch_size"),
-    "sequence_length": ("workload", "seq_len"),
-    "tokens_per_step": ("workload", "tokens_per_step"),
-    "precision": ("workload", "dtype"),
-    "optimizer": ("training", "optimizer", "name"),
-    "learning_rate": ("workload", "learning_rate"),
-    "grad_checkpoint": ("workload", "grad_checkpoint"),
+_FACTS = {
+    "/git/commit": ("software", "git_commit"),
+    "/software/python": ("software", "device", "python"),
+    "/software/platform": ("software", "device", "platform"),
+    "/model/architecture": ("model", "name"),
+    "/model/parameter_count": ("model", "parameter_count"),
+    "/flags/micro_batch_size": ("workload", "batch_size"),
+    "/flags/sequence_length": ("workload", "seq_len"),
+    "/flags/tokens_per_step": ("workload", "tokens_per_step"),
+    "/flags/precision": ("workload", "dtype"),
+    "/flags/optimizer": ("training", "optimizer", "name"),
+    "/flags/learning_rate": ("workload", "learning_rate"),
+    "/flags/grad_checkpoint": ("workload", "grad_checkpoint"),
 }
 _LOSSES = {"initial_loss": "first", "final_loss": "last", "mean_loss": "mean"}
 _TOKENS = fact("tokens_per_step")
@@ -137,15 +141,14 @@ def recognise_mlx(document: Value) -> bool:
 
 def read_mlx(json_text: JsonText, document: Value) -> ForeignRun:
     """Return the run in a receipt of cppmega_mlx."""
-    foreign = ForeignRun(_MLX, producer="cppmega_mlx", trainer="cppmega-mlx")
-    fields = Fields(document, foreign.problems)
+    foreign, fields, phase = _begin(_MLX, document, "cppmega_mlx", "cppmega-mlx")
     foreign.format_version = _version(document, "receipt_schema_version")
     scope = fields.words("receipt_scope")
     foreign.producer = f"cppmega_mlx {scope}"[:200] if scope else foreign.producer
-    planned = fields.count("workload", "steps_requested")
+    phase.planned = planned = fields.count("workload", "steps_requested")
     if isinstance(at(document, *_PATH), list):
         _read_steps(foreign, json_text, fields, planned)
-    _read_totals(foreign, fields, planned)
+    _read_totals(foreign, fields, phase)
     _read_mlx_outcome(foreign, fields, planned)
     _read_header(foreign, fields)
     foreign.matched += not foreign.count
@@ -162,9 +165,8 @@ def _read_steps(foreign: ForeignRun, json_text: JsonText, fields: Fields, planne
         foreign.add_event("step", values, line)
 
 
-def _read_totals(foreign: ForeignRun, fields: Fields, planned: int | None) -> None:
+def _read_totals(foreign: ForeignRun, fields: Fields, phase: DeclaredPhase) -> None:
     """Add the statistics of the whole run; statistics of step records take precedence."""
-    phase = DeclaredPhase(planned=planned)
     phase.parameter_count = fields.count("model", "parameter_count")
     phase.records = fields.count("training", "steps_completed") or 0
     peak = fields.number(metric("peak_memory_bytes"), "memory", "peak_memory_bytes")
@@ -175,7 +177,6 @@ def _read_totals(foreign: ForeignRun, fields: Fields, planned: int | None) -> No
     finite = at(fields.document, "training", "all_finite")
     if finite in (True, False):
         foreign.checks["finite_losses"] = finite is True
-    foreign.declared.append(phase)
 
 
 def _read_mlx_outcome(foreign: ForeignRun, fields: Fields, planned: int | None) -> None:
@@ -188,21 +189,8 @@ def _read_mlx_outcome(foreign: ForeignRun, fields: Fields, planned: int | None) 
 
 
 def _read_header(foreign: ForeignRun, fields: Fields) -> None:
-    def add(pointer: str, *path: str) -> None:
-        value = at(fields.document, *path)
-        if isinstance(value, Number):
-            number = fields.whole(*path) if value.lstrip("-").isdigit() else float(value)
-            foreign.add_fact(pointer, number, "import:/" + "/".join(path))
-        elif isinstance(value, str | bool):
-            foreign.add_fact(pointer, value, "import:/" + "/".join(path))
-
-    add("/git/commit", "software", "git_commit")
-    add("/software/python", "software", "device", "python")
-    add("/software/platform", "software", "device", "platform")
-    add("/model/architecture", "model", "name")
-    add("/model/parameter_count", "model", "parameter_count")
-    for flag, path in _FLAGS.items():
-        add(f"/flags/{flag}", *path)
+    for pointer, path in _FACTS.items():
+        foreign.add_from(fields.document, pointer, *path)
     device = members(fields.document, "software", "device")
     packages = {name: version for name in _PACKAGES if (version := words(device.get(name))) is not None}
     foreign.add_fact("/software/packages", packages or None, "import:/software/device")
@@ -261,8 +249,7 @@ def recognise_kernel_receipt(document: Value) -> bool:
 
 def read(json_text: JsonText, document: Value) -> ForeignRun:
     """Return the run in a receipt of the Modal lane."""
-    foreign, fields = _begin(RECEIPT, document)
-    phase = DeclaredPhase()
+    foreign, fields, phase = _begin_receipt(RECEIPT, document)
     phase.records = fields.count("summary", "total_steps") or 0
     phase.steady_records = fields.count("summary", "steady_state_steps")
     phase.parameter_count = fields.count("summary", "num_params")
@@ -271,19 +258,16 @@ def read(json_text: JsonText, document: Value) -> ForeignRun:
     if memory:
         phase.metrics["peak_memory_bytes"] = single(memory)
     _read_summary(foreign, phase, members(document, "summary"), _SUMMARY)
-    foreign.declared.append(phase)
     _read_outcome(foreign, fields)
     for key in ("commit", "branch", "dirty", "message"):
-        value = at(document, "git", key)
-        foreign.add_fact(f"/git/{key}", value if isinstance(value, str | bool) else None, f"import:/git/{key}")
+        foreign.add_from(document, f"/git/{key}", "git", key)
     foreign.matched = 1
     return foreign
 
 
 def read_kernel_receipt(json_text: JsonText, document: Value) -> ForeignRun:
     """Return the run in a receipt of the kernel smoke tests."""
-    foreign, fields = _begin(KERNEL_RECEIPT, document)
-    phase = DeclaredPhase()
+    foreign, fields, phase = _begin_receipt(KERNEL_RECEIPT, document)
     phase.records = fields.count("training", "num_steps") or 0
     phase.parameter_count = fields.count("training", "num_params") or None
     if isinstance(at(document, "per_step"), list):
@@ -293,19 +277,26 @@ def read_kernel_receipt(json_text: JsonText, document: Value) -> ForeignRun:
     wall = fields.seconds("training", "wall_time_sec")
     if wall:
         phase.others["training/wall_time_sec"] = single(wall)
-    foreign.declared.append(phase)
     _read_surface(foreign, fields)
     _read_outcome(foreign, fields)
     foreign.matched += not foreign.count
     return foreign
 
 
-def _begin(name: str, document: Value) -> tuple[ForeignRun, Fields]:
-    foreign = ForeignRun(name, producer="MegaCpp", trainer="megacpp")
-    fields = Fields(document, foreign.problems)
+def _begin(
+    name: str, document: Value, producer: str = "MegaCpp", trainer: str = "megacpp"
+) -> tuple[ForeignRun, Fields, DeclaredPhase]:
+    """Return the run of a document with one declared phase, still empty."""
+    foreign, phase = ForeignRun(name, producer=producer, trainer=trainer), DeclaredPhase()
+    foreign.declared.append(phase)
+    return foreign, Fields(document, foreign.problems), phase
+
+
+def _begin_receipt(name: str, document: Value) -> tuple[ForeignRun, Fields, DeclaredPhase]:
+    foreign, fields, phase = _begin(name, document)
     foreign.format_version = _version(document, "schema_version", "receipt_schema_version")
     foreign.run["preset"] = fields.words("preset")
-    return foreign, fields
+    return foreign, fields, phase
 
 
 def _version(document: Value, *keys: str) -> str | None:
@@ -343,10 +334,8 @@ def _figure(foreign: ForeignRun, name: str, value: Value, place: str) -> float |
 def _read_surface(foreign: ForeignRun, fields: Fields) -> None:
     """Add the machine and the backend. Memory in GB is ignored, because GB may be 10**9 or 2**30 bytes."""
     where = "/execution_surface"
-    surface = members(fields.document, "execution_surface")
     for key in ("peak_memory_gb", "gpu_mem_gb"):
-        if number_in(surface.get(key)):
-            foreign.problems.add("ambiguous_unit", None, f"{where}/{key}: GB may be 10**9 or 2**30 bytes", str(surface[key]))
+        _note_gigabytes(foreign, fields.document, "execution_surface", key)
     name = fields.words("execution_surface", "gpu_type")
     devices = fields.count("execution_surface", "gpu_count") or None
     if name or devices:
@@ -355,6 +344,12 @@ def _read_surface(foreign: ForeignRun, fields: Fields) -> None:
     if backend is not None and backend != "unknown":
         posture = {"requested": None, "observed": backend}
         foreign.add_fact("/execution/attention_backend", posture, f"import:{where}/actual_backend")
+
+
+def _note_gigabytes(foreign: ForeignRun, document: Value, *path: str) -> None:
+    value = at(document, *path)
+    if number_in(value):
+        foreign.problems.add("ambiguous_unit", None, f"/{'/'.join(path)}: GB may be 10**9 or 2**30 bytes", str(value))
 
 
 def _read_outcome(foreign: ForeignRun, fields: Fields) -> None:
@@ -402,16 +397,15 @@ def recognise_compilation(document: Value) -> bool:
 
 def read_lane(json_text: JsonText, document: Value) -> ForeignRun:
     """Return the run of a timed lane, whose rate excludes warm-up. Memory in GB is ignored: GB is ambiguous."""
-    foreign, fields, phase = _begin_sample(LANE, document)
+    foreign, fields, phase = _begin(LANE, document)
+    foreign.matched = 1
     foreign.run["name"] = fields.words("label")
     phase.records = fields.count("steps") or 0
     rate = fields.number(metric("tokens_per_s"), "tok_per_sec")
     if rate:
         phase.metrics["tokens_per_s"] = single(rate, scope="global", definition="timed_loop_without_warmup")
     phase.training_time_s = fields.seconds("elapsed_s")
-    memory = at(document, "peak_mem_gb")
-    if number_in(memory):
-        foreign.problems.add("ambiguous_unit", None, "/peak_mem_gb: GB may be 10**9 or 2**30 bytes", str(memory))
+    _note_gigabytes(foreign, document, "peak_mem_gb")
     asked, seen = at(document, "dense_fa4_requested"), at(document, "dense_fa4_dispatch_observed")
     if isinstance(asked, bool):
         posture = {"requested": asked, "observed": seen if isinstance(seen, bool) else None}
@@ -426,19 +420,19 @@ def read_lane(json_text: JsonText, document: Value) -> ForeignRun:
 
 def read_compilation(json_text: JsonText, document: Value) -> ForeignRun:
     """Return a run with its compilation settings as header flags."""
-    foreign, _, _ = _begin_sample(COMPILATION, document)
+    foreign, _, _ = _begin(COMPILATION, document)
+    foreign.matched = 1
     for name in _POSTURE:
-        value = at(document, name)
-        foreign.add_fact(f"/flags/{name}", value if isinstance(value, bool | str) else None, f"import:/{name}")
-    warm, why = (at(document, "compile_warmup", key) for key in ("enabled", "reason"))
-    foreign.add_fact("/flags/compile_warmup", warm if isinstance(warm, bool) else None, "import:/compile_warmup/enabled")
-    foreign.add_fact("/flags/compile_warmup_reason", why if isinstance(why, str) else None, "import:/compile_warmup/reason")
+        foreign.add_from(document, f"/flags/{name}", name)
+    foreign.add_from(document, "/flags/compile_warmup", "compile_warmup", "enabled")
+    foreign.add_from(document, "/flags/compile_warmup_reason", "compile_warmup", "reason")
     return foreign
 
 
 def read_goodput(json_text: JsonText, document: Value) -> ForeignRun:
     """Return a run with the values of a goodput tracker as other metrics; a summary has no step records."""
-    foreign, fields, phase = _begin_sample(GOODPUT, document)
+    foreign, fields, phase = _begin(GOODPUT, document)
+    foreign.matched = 1
     phase.records = fields.count("step_count") or 0
     phase.training_time_s = fields.seconds("step_time_s")
     mean = fields.seconds("avg_step_s")
@@ -449,14 +443,6 @@ def read_goodput(json_text: JsonText, document: Value) -> ForeignRun:
         if number is not None:
             phase.others[name] = single(number)
     return foreign
-
-
-def _begin_sample(name: str, document: Value) -> tuple[ForeignRun, Fields, DeclaredPhase]:
-    foreign = ForeignRun(name, producer="MegaCpp", trainer="megacpp")
-    phase = DeclaredPhase()
-    foreign.declared.append(phase)
-    foreign.matched = 1
-    return foreign, Fields(document, foreign.problems), phase
 
 
 OBJECTS = (

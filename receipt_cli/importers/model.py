@@ -11,8 +11,8 @@ from typing import Any
 from receipt_cli.events.table import EventTable, Source, log_of
 from receipt_cli.grammar.model import Field, Grammar, Rule
 from receipt_cli.header.values import HeaderFact, checked
-from receipt_cli.importers.text import Document, JsonText, Record, Value
-from receipt_cli.importers.values import ProblemCounter, RecordValues
+from receipt_cli.importers.text import Document, JsonText, Record, Value, at
+from receipt_cli.importers.values import ProblemCounter, RecordValues, python_value
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, place
 
@@ -80,6 +80,15 @@ class JsonFormat:
     title: str
     recognise: Callable[[Value], bool]
     read: Callable[[JsonText, Value], ForeignRun]
+
+
+def add_fact(header: list[HeaderFact], problems: ProblemCounter, pointer: str, value: object, source: str) -> None:
+    """Add a fact to ``header``; None is ignored, and a value of the wrong type is a problem."""
+    if value is not None:
+        try:
+            header.append(HeaderFact(pointer, checked(pointer, value), source))
+        except ValueError as error:
+            problems.add("header_value_left_out", None, f"{source}: {pointer} {error}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +178,10 @@ class ForeignRun:
 
     def add_fact(self, pointer: str, value: object, source: str) -> None:
         """Add a fact to the header; None is ignored, and a value of the wrong type is a problem."""
-        if value is None:
-            return
-        try:
-            self.header.append(HeaderFact(pointer, checked(pointer, value), source))
-        except ValueError as error:
-            self.problems.add("header_value_left_out", None, f"{source}: {pointer} {error}")
+        add_fact(self.header, self.problems, pointer, value, source)
+
+    def add_from(self, document: Value, pointer: str, *path: str) -> None:
+        """Add the text, number or truth value at ``path`` of the document as a fact; any other value is ignored."""
+        value = at(document, *path)
+        if isinstance(value, str | bool):
+            self.add_fact(pointer, python_value(value), f"import:/{'/'.join(path)}")

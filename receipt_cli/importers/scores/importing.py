@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -114,7 +114,7 @@ def evaluation(results: Results, document: Document, declared: Declared) -> dict
         "summary": None,
         "memory": None,
         "model": model if any(value is not None for value in model.values()) else None,
-        "scores": [score.document() for score in results.scores],
+        "scores": [asdict(score) for score in results.scores],
         "origin": {
             "kind": "import",
             "format": results.format,

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from receipt_cli.definitions.units import read_number
-from receipt_cli.header.values import HeaderFact, checked
+from receipt_cli.header.values import HeaderFact
+from receipt_cli.importers.model import add_fact
 from receipt_cli.importers.text import Document, Number, Value
 from receipt_cli.importers.values import ProblemCounter, spelled_number
 from receipt_cli.patterns import compile_later
@@ -30,15 +31,15 @@ _REVISION = compile_later(r"(?i)(?:^|[/_-])step[-_]?0*(?P<step>\d{1,12})(?:$|[/_
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One score, with the fields of ``/scores`` in an evaluation."""
+    """One score, with the fields of ``/scores`` in an evaluation, in schema order."""
 
     task: str
+    subset: str | None = field(default=None, kw_only=True)
+    split: str | None = field(default=None, kw_only=True)
     metric: str
+    filter: str | None = field(default=None, kw_only=True)
+    shots: int | None = field(default=None, kw_only=True)
     value: float | None
-    subset: str | None = None
-    split: str | None = None
-    filter: str | None = None
-    shots: int | None = None
     stderr: float | None = None
     sample_count: int | None = None
     higher_is_better: bool | None = None
@@ -59,28 +60,9 @@ class Score:
 
     def shown(self) -> Score:
         """Return it with its texts cut and without secrets, as a document has them."""
-        return replace(
-            self,
-            task=_shown(self.task) or "?",
-            metric=_shown(self.metric) or "?",
-            subset=_shown(self.subset),
-            split=_shown(self.split),
-            filter=_shown(self.filter),
-            task_version=_shown(self.task_version),
-        )
-
-    def document(self) -> dict[str, Any]:
-        """Return it as JSON values in schema order."""
-        values = asdict(self)
-        order = (
-            "task", "subset", "split", "metric", "filter", "shots", "value", "stderr", "sample_count", "higher_is_better",
-            "task_version", "step", "after_step", "line_number",
-        )  # fmt: skip
-        return {name: values[name] for name in order}
-
-
-def _shown(value: str | None) -> str | None:
-    return None if value is None else safe_text(value, _LONGEST) or None
+        texts = {name: text for name, text in asdict(self).items() if isinstance(text, str)}
+        shown: dict[str, Any] = {name: safe_text(text, _LONGEST) or None for name, text in texts.items()}
+        return replace(self, **{**shown, "task": shown["task"] or "?", "metric": shown["metric"] or "?"})
 
 
 @dataclass
@@ -134,11 +116,7 @@ class Results:
 
     def add_fact(self, pointer: str, value: object, source: str) -> None:
         """Add a fact to the header; None and values of another type are left out."""
-        if value is not None:
-            try:
-                self.header.append(HeaderFact(pointer, checked(pointer, value), source))
-            except ValueError as error:
-                self.problems.add("header_value_left_out", None, f"{source}: {pointer} {error}")
+        add_fact(self.header, self.problems, pointer, value, source)
 
 
 @dataclass(frozen=True, slots=True)
