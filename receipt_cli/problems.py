@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MAX_EXCERPT = 500
 """Longest message or excerpt, in characters."""
@@ -19,6 +19,8 @@ MAX_FIELDS = 64
 """Most numbers that one problem withholds."""
 MAX_FIRST = 20
 """Most problems, near-misses and markers listed; the rest is only counted."""
+_DIGITS = 18
+"""Most digits of an array index; Python refuses to read an integer of thousands of digits."""
 
 
 class Problem(NamedTuple):
@@ -69,6 +71,24 @@ class NearMiss(NamedTuple):
 def pointer(*parts: str | int) -> str:
     """Return the RFC 6901 JSON pointer with the path ``parts``."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def split_pointer(place: str) -> tuple[str, ...]:
+    """Return the unescaped keys of a JSON pointer; array indices stay texts."""
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in place.split("/")[1:])
+
+
+def value_at(document: object, keys: Iterable[str], missing: Any = None) -> Any:
+    """Return the value of a JSON document at the path ``keys``, or ``missing`` if there is none."""
+    value: Any = document
+    for key in keys:
+        if isinstance(value, Mapping):
+            value = value.get(key, missing)
+        elif isinstance(value, list) and len(key) <= _DIGITS and key.isascii() and key.isdigit() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return missing
+    return value
 
 
 class Lack(NamedTuple):

@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args
 from receipt_cli.definitions.metrics import Metric, Registry
 from receipt_cli.definitions.strict_yaml import locate, read_yaml
 from receipt_cli.definitions.units import UNITS, read_number, split_suffix
-from receipt_cli.documents.invariants.rule import pointer, pointer_parts
 from receipt_cli.errors import DataError
+from receipt_cli.problems import pointer, split_pointer
 
 OnUnknown = Literal["fail", "skip"]
 """The ruling on a question that the receipt cannot answer."""
@@ -364,7 +364,7 @@ class _Reader:
             if not place.startswith("/"):
                 raise self._error(("fields", place), "a field is named by its JSON pointer", try_=example)
             limits = self._limits(("fields", place), entry, None)
-            yield Bound(place, place, pointer_parts(place)[-1], *limits)
+            yield Bound(place, place, split_pointer(place)[-1], *limits)
 
     def _limits(self, path: Path, entry: object, metric: Metric | None) -> tuple[float | None, float | None]:
         stated = self._mapping(path, entry, f"{path[-1]}: {{at_least: 1}}")

@@ -18,7 +18,7 @@ from receipt_cli.comparison.contrasts import Contrast, Run, comparison_document,
 from receipt_cli.comparison.golden import Held, System
 from receipt_cli.comparison.measured import Measured
 from receipt_cli.definitions.metrics import Metric, Registry, load_registry
-from receipt_cli.documents.invariants.rule import pointer_parts
+from receipt_cli.problems import split_pointer, value_at
 from receipt_cli.render.comparison.words import figures, reason_text
 from receipt_cli.render.scale import measure, percent
 
@@ -199,14 +199,7 @@ def _bound(document: Mapping[str, Any], bound: Bound, gates: Gates) -> Ruling:
 
 
 def _number(document: Mapping[str, Any], place: str) -> float | None:
-    value: Any = document
-    for part in pointer_parts(place):
-        if isinstance(value, Mapping):
-            value = value.get(part)
-        elif isinstance(value, Sequence) and not isinstance(value, str) and part.isdecimal() and int(part) < len(value):
-            value = value[int(part)]
-        else:
-            return None
+    value = value_at(document, split_pointer(place))
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

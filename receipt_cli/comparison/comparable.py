@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.documents.diff import differences
-from receipt_cli.documents.invariants.rule import pointer
 from receipt_cli.errors import DataError
+from receipt_cli.problems import pointer, split_pointer, value_at
 
 Severity = Literal["block", "warn", "ignore"]
 
@@ -134,7 +134,8 @@ def judge(a: Document, b: Document, policy: Policy) -> Judgement:
     blocking = [f"{f.pointer} differs" for f in fields if f.severity == "block"]
     doubtful = [f for f in fields if f.severity == "warn"]
     weak = [f"{f.pointer} is unknown on one side" if f.unknown else f"{f.pointer} differs" for f in doubtful]
-    weak += [f"{at} is unknown on both sides" for at in _NEEDED if _value(a, at) is None and _value(b, at) is None]
+    unknown = [at for at in _NEEDED if value_at(a, split_pointer(at)) is value_at(b, split_pointer(at)) is None]
+    weak += [f"{at} is unknown on both sides" for at in unknown]
     weak += _readings(a, b)
     verdict: Verdict = "not_comparable" if blocking else "caveats" if weak else "comparable"
     return Judgement(verdict, (*blocking, *weak), fields)
@@ -182,10 +183,3 @@ def _readings(a: Document, b: Document) -> Iterator[str]:
         yield f"read by other grammars: {used[0] or 'none'} and {used[1] or 'none'}"
     elif any(g["sha256"] != h["sha256"] for g, h in zip(first["grammars"], second["grammars"], strict=True)):
         yield "read by other bytes of the same grammar"
-
-
-def _value(document: Document, place: str) -> object:
-    value: Any = document
-    for key in place.split("/")[1:]:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -152,10 +152,9 @@ class HeldCurve:
 
     def document(self) -> dict[str, Any]:
         """Return the result as JSON values, without the curves."""
-        departure = self.departure
-        told = None if departure is None else {name: getattr(departure, name) for name in Departure.__slots__}
-        keys = ("metric", "rule", "compared", "inside", "missing")
-        return {**{key: getattr(self, key) for key in keys}, "departure": told, "meets": self.meets}
+        keys = ("metric", "rule", "compared", "inside", "missing", "departure", "meets")
+        told = {key: getattr(self, key) for key in keys}
+        return {**told, "departure": self.departure and asdict(self.departure)}
 
 
 @dataclass(frozen=True, slots=True)

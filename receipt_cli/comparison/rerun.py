@@ -119,7 +119,7 @@ def reproducibility(
     curves = _curves(sides, steps, tolerance, resumed=resumed)
     seam = _seam(a, b) if resumed and not any(curve.facts["compared"] for curve in curves) else None
     data = _data(a.document, b.document, curves, seam, _start(a, b) if axis != "step" else None)
-    told = _Told(configuration, seeds, parameters, point, data, curves, seam, resumed=resumed)
+    told = _Told(configuration, seeds, parameters, point, data, curves, seam)
     verdict, because = told.verdict()
     return {
         "schema_version": SCHEMA_VERSION,
@@ -152,7 +152,6 @@ class _Told:
     data: Part
     curves: Sequence[Compared]
     seam: Part | None
-    resumed: bool
 
     def verdict(self) -> tuple[SameRun, str]:
         """Return the verdict and its reason."""
@@ -401,9 +400,8 @@ def _compare(a: Stream, b: Stream, steps: int | None, tolerance: float | None, *
         tolerance = None
     slack = printed if tolerance is None else np.maximum(printed, tolerance * np.maximum(np.abs(x), np.abs(y)))
     with np.errstate(invalid="ignore"):
-        near = alike | (np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= slack * _SLACK))
-        apart = np.where(np.isfinite(x) & np.isfinite(y), np.abs(x - y), -1.0)
-        within = alike | (np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= printed * _SLACK))
+        apart = np.where(np.isfinite(x) & np.isfinite(y), np.abs(x - y), np.nan)
+    near, within = (alike | (apart <= limit * _SLACK) for limit in (slack, printed))
     if tolerance is not None and not within.all():
         how = f"within {tolerance:g} of their size"
     at = int(np.argmin(near)) if not near.all() else None
@@ -411,8 +409,8 @@ def _compare(a: Stream, b: Stream, steps: int | None, tolerance: float | None, *
     facts: dict[str, Any] = {
         "compared": len(common),
         "matches": int(np.count_nonzero(alike)),
-        "first": _whole(common[0]) if len(common) else None,
-        "last": _whole(common[-1]) if len(common) else None,
+        "first": int(common[0]) if len(common) else None,
+        "last": int(common[-1]) if len(common) else None,
         "departs": None if at is None else _departure(a, b, int(left[at]), int(right[at]), float(common[at])),
         "greatest": None,
         "meets": None,
@@ -420,12 +418,12 @@ def _compare(a: Stream, b: Stream, steps: int | None, tolerance: float | None, *
         "only_in_b": max(0, inside[1]),
         "how": how,
     }
-    if at is not None and a.texts is None and (apart >= 0).any():
-        worst = int(np.argmax(apart))
-        facts["greatest"] = {"step": _whole(common[worst]), "delta": float(y[worst] - x[worst])}
+    if at is not None and a.texts is None and not np.isnan(apart).all():
+        worst = int(np.nanargmax(apart))
+        facts["greatest"] = {"step": int(common[worst]), "delta": float(y[worst] - x[worst])}
     if at is not None:
         behind = int(np.flatnonzero(~near)[-1]) + 1
-        facts["meets"] = _whole(common[behind]) if behind < len(common) else None
+        facts["meets"] = int(common[behind]) if behind < len(common) else None
     same = None if not len(common) else at is None
     return Compared(a, same, bool(alike.all()) and how == "", facts)
 
@@ -444,7 +442,7 @@ def _departure(a: Stream, b: Stream, left: int, right: int, step: float) -> dict
     pairs = (a, float(a.values[left])), (b, float(b.values[right]))
     values = [None if stream.texts is not None or not math.isfinite(value) else value for stream, value in pairs]
     return {
-        "step": _whole(step),
+        "step": int(step),
         "a": values[0],
         "b": values[1],
         "a_text": a.shown(left),
@@ -452,10 +450,6 @@ def _departure(a: Stream, b: Stream, left: int, right: int, step: float) -> dict
         "a_line": a.line_of(left),
         "b_line": b.line_of(right),
     }
-
-
-def _whole(place: float) -> int:
-    return int(place)
 
 
 def _seam(a: Side, b: Side) -> Part:

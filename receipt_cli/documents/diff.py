@@ -9,7 +9,7 @@ from enum import Enum
 from itertools import zip_longest
 from typing import Any, Literal, TypeGuard
 
-from receipt_cli.documents.invariants.rule import pointer
+from receipt_cli.problems import pointer
 
 
 class Absent(Enum):

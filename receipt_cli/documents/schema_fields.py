@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from receipt_cli.definitions.reading import json_type
-from receipt_cli.documents.invariants.rule import pointer
+from receipt_cli.problems import pointer
 
 Schema = Mapping[str, Any]
 

@@ -17,12 +17,13 @@ from receipt_cli.documents.invariants.evaluation import EVALUATION_RULES
 from receipt_cli.documents.invariants.golden import GOLDEN_RULES
 from receipt_cli.documents.invariants.gpu_profile import GPU_PROFILE_RULES
 from receipt_cli.documents.invariants.receipt import RECEIPT_RULES
-from receipt_cli.documents.invariants.rule import PHASES, Rule, Severity, excused, pointer, pointer_parts, withheld
+from receipt_cli.documents.invariants.rule import PHASES, Rule, Severity, excused, withheld
 from receipt_cli.documents.schemas import get_schema, list_schemas, read_version
 from receipt_cli.errors import DataError, InputError
 from receipt_cli.header.header_file import checked_document
 from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.file_kinds import recognise
+from receipt_cli.problems import pointer, split_pointer, value_at
 
 _RULES: dict[str, tuple[Rule, ...]] = {
     "receipt": RECEIPT_RULES,
@@ -312,11 +313,8 @@ def _known_part(document: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
     """Return ``document`` without the fields at ``unknown`` and their sources."""
     known = copy.deepcopy(document)
     for at in unknown:
-        parent: Any = known
-        *path, last = pointer_parts(at)
-        for part in path:
-            parent = parent[int(part) if isinstance(parent, list) else part]
-        del parent[last]
+        *path, last = split_pointer(at)
+        del value_at(known, path)[last]
     header = known.get("header")
     sources: Any = header.get("sources") if isinstance(header, dict) else None
     for text in list(sources) if isinstance(sources, dict) else ():

@@ -8,7 +8,8 @@ from typing import Any
 
 from receipt_cli.header.document import merge
 from receipt_cli.header.header_file import blob_facts, ci_facts, file_facts, variable_facts
-from receipt_cli.header.values import FactCollector, HeaderFact, is_pointer, split_pointer
+from receipt_cli.header.values import FactCollector, HeaderFact, is_pointer
+from receipt_cli.problems import split_pointer, value_at
 
 Collected = tuple[list[HeaderFact], list[str]]
 """The result of a collector: facts, and notes for stderr."""
@@ -53,19 +54,12 @@ def renew_log_facts(header: Mapping[str, Any], log_facts: Sequence[HeaderFact]) 
     if not all(map(is_pointer, header["sources"])):
         return dict(header)
     kept = [
-        HeaderFact(pointer, _value(header, pointer), source)
-        for pointer, source in header["sources"].items()
+        HeaderFact(at, value_at(header, split_pointer(at)), source)
+        for at, source in header["sources"].items()
         if not source.startswith("log:")
     ]
     facts, _ = _of_one_commit([kept, list(log_facts)])
     return merge(facts)
-
-
-def _value(header: Mapping[str, Any], pointer: str) -> Any:
-    value: Any = header
-    for key in split_pointer(pointer):
-        value = value[key]
-    return value
 
 
 def _local(here: Path, environ: Mapping[str, str], python: str | None) -> list[Collected]:

@@ -16,10 +16,9 @@ from receipt_cli.header.values import (
     FactCollector,
     HeaderFact,
     checked,
-    escape,
     is_pointer,
-    split_pointer,
 )
+from receipt_cli.problems import pointer, split_pointer
 
 _TOP = (
     "git", "software", "hardware", "parallelism", "model", "data", "seeds", "flags", "execution", "cost", "cwd",
@@ -66,12 +65,12 @@ def merge(facts: Iterable[HeaderFact]) -> dict[str, Any]:
         if fact.value is not None:
             winners.setdefault(fact.pointer, fact)
     header = empty_header()
-    if any(split_pointer(pointer)[0] == "data" for pointer in winners):
+    if any(split_pointer(at)[0] == "data" for at in winners):
         header = {name: header.get(name) for name in _TOP}
-    for pointer in sorted(winners, key=_place):
-        fact = winners[pointer]
-        _put(header, split_pointer(pointer), copy.deepcopy(fact.value))
-        header["sources"][pointer] = fact.source
+    for at in sorted(winners, key=_place):
+        fact = winners[at]
+        _put(header, split_pointer(at), copy.deepcopy(fact.value))
+        header["sources"][at] = fact.source
     return header
 
 
@@ -98,19 +97,19 @@ def facts_of(document: Mapping[str, Any], source: str) -> tuple[list[HeaderFact]
     facts: list[HeaderFact] = []
     unknown: list[str] = []
     for section, content in document.items():
-        pointer = f"/{escape(str(section))}"
+        at = pointer(str(section))
         if section == "sources" or (content is None and section in _TOP):
             continue
-        if pointer in LEAVES:
-            facts.append(_fact(pointer, content, source))
+        if at in LEAVES:
+            facts.append(_fact(at, content, source))
         elif section not in _TOP:
-            unknown.append(pointer)
+            unknown.append(at)
         else:
             if not isinstance(content, Mapping) or len(content) > MAX_ITEMS:
-                raise ShapeError(f"{pointer} must be an object of at most {MAX_ITEMS} keys")
+                raise ShapeError(f"{at} must be an object of at most {MAX_ITEMS} keys")
             for name, value in content.items():
-                leaf = f"{pointer}/{escape(str(name))}"
-                if pointer not in OPEN_MAPS and leaf not in LEAVES:
+                leaf = at + pointer(str(name))
+                if at not in OPEN_MAPS and leaf not in LEAVES:
                     unknown.append(leaf)
                 elif value is not None:
                     facts.append(_fact(leaf, value, source))
@@ -223,13 +222,13 @@ def log_facts(facts: Mapping[str, LogFact]) -> tuple[list[HeaderFact], list[str]
     skipped. A value of the wrong type becomes a note.
     """
     collector = FactCollector()
-    for name, pointer in POINTERS.items():
+    for name, at in POINTERS.items():
         if name in facts:
             value, line = facts[name]
             whole = name in _WHOLE_FLAGS and isinstance(value, float) and value.is_integer()
             if name in _TRUTH_FLAGS:
                 value = _TRUTHS.get(str(value).lower(), value)
-            collector.add(pointer, int(value) if whole else value, f"log:{line}")
+            collector.add(at, int(value) if whole else value, f"log:{line}")
     _add_trainer(facts, collector)
     _add_accelerator(facts, collector)
     return collector.facts, collector.notes

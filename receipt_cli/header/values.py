@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 from receipt_cli.patterns import compile_later
+from receipt_cli.problems import split_pointer
 
 MAX_TEXT = 4096
 """Longest text of one leaf, in characters."""
@@ -213,16 +214,6 @@ LEAVES: dict[str, Check] = {
 
 OPEN_MAPS: dict[str, Check] = {"/seeds": whole, "/flags": scalar, "/execution": posture}
 """Maps with free keys: pointer of the map → check of one value."""
-
-
-def escape(name: str) -> str:
-    """Return ``name`` as one token of a JSON pointer (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
-
-
-def split_pointer(pointer: str) -> tuple[str, ...]:
-    """Return the unescaped keys of a JSON pointer."""
-    return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
 def is_pointer(pointer: str) -> bool:

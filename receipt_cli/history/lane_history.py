@@ -16,6 +16,7 @@ from receipt_cli.definitions.metrics import Registry
 from receipt_cli.documents.canonical import run_id, run_time
 from receipt_cli.documents.diff import differences
 from receipt_cli.history.changes import Change, find_changes
+from receipt_cli.problems import split_pointer, value_at
 
 Document: TypeAlias = Mapping[str, Any]
 Better = Literal["lower", "higher", "none"]
@@ -153,9 +154,7 @@ def describe(document: Document, field: str) -> str | None:
         sizes: list[Any] = [degrees.get(kind) for kind in _DEGREES]
         size = degrees.get("world_size") or (None if None in sizes else math.prod(sizes))
         return None if size is None else str(size)
-    value: Any = document
-    for key in field.split("/")[1:]:
-        value = value.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(value, Mapping) else None
+    value = value_at(document, split_pointer(field))
     return None if value is None else str(value)
 
 

@@ -14,8 +14,8 @@ from itertools import pairwise
 
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.units import read_number
-from receipt_cli.header.values import escape
 from receipt_cli.importers.model import DeclaredPhase, DeclaredStatistic, ForeignRun, last, single
+from receipt_cli.problems import pointer
 
 FORMAT = "nanochat-report"
 _TITLE = "# nanochat training report"
@@ -198,7 +198,7 @@ def _settings(foreign: ForeignRun, section: _Section, phase: DeclaredPhase) -> N
         value: object = text
         if number is not None and math.isfinite(number):
             value = int(number) if number.is_integer() else number
-        foreign.add_fact(f"/flags/{escape(key)}", value, f"log:{line}")
+        foreign.add_fact(pointer("flags", key), value, f"log:{line}")
     if "DDP world size" in items:
         size = _number(foreign, section, "DDP world size")
         foreign.add_fact("/parallelism/world_size", size, f"log:{items['DDP world size'][1]}")
@@ -226,12 +226,12 @@ def _header(foreign: ForeignRun, section: _Section) -> None:
         value, line = section.items.get(key, ("", 0))
         return ("" if value in ("unknown", "None") else value), f"log:{line}"
 
-    for key, pointer in (
+    for key, place in (
         ("Branch", "/git/branch"), ("Message", "/git/message"), ("Platform", "/software/platform"),
         ("CUDA Version", "/software/cuda"), ("Python", "/software/python"), ("PyTorch", "/software/torch"),
     ):  # fmt: skip
         value, line = item(key)
-        foreign.add_fact(pointer, value or None, line)
+        foreign.add_fact(place, value or None, line)
     commit = _COMMIT.match(item("Commit")[0])
     if commit is not None:
         foreign.add_fact("/git/commit", commit["commit"], item("Commit")[1])

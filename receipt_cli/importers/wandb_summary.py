@@ -10,10 +10,10 @@ from typing import Any
 
 from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.errors import DataError
-from receipt_cli.header.values import escape
 from receipt_cli.importers.model import DeclaredPhase, ForeignRun
 from receipt_cli.importers.text import Document, JsonText, NotJson, Value, at
 from receipt_cli.importers.values import IGNORED, STEP, Fields, Names, as_number, fact, metric, read_record, words
+from receipt_cli.problems import pointer
 
 FORMAT = "wandb-summary"
 NAME, METADATA, CONFIG = "wandb-summary.json", "wandb-metadata.json", "config.yaml"
@@ -84,7 +84,7 @@ def read(json_text: JsonText, document: Value, beside: Beside = lambda _: None) 
     phase.records = 1 if values.step is not None or "loss" in phase.metrics else 0
     foreign.declared.append(phase)
     if trainer is not None:
-        foreign.add_fact("/software/trainer", trainer, f"import:/{escape(min(signs))}")
+        foreign.add_fact("/software/trainer", trainer, f"import:{pointer(min(signs))}")
     add_metadata(foreign, beside(METADATA))
     config = beside(CONFIG)
     if config is not None:
@@ -123,14 +123,14 @@ def add_metadata(foreign: ForeignRun, metadata: Document | None) -> None:
     foreign.beside.append(metadata)
     fields, origin = Fields(content, foreign.problems, f"{METADATA}#"), f"import:{METADATA}#"
     python = fields.words("python")
-    for pointer, value, path in (
+    for place, value, path in (
         ("/git/commit", fields.words("git", "commit"), "git/commit"),
         ("/software/python", python and python.removeprefix("CPython "), "python"),
         ("/software/platform", fields.words("os"), "os"),
         ("/software/cuda", fields.words("cudaVersion"), "cudaVersion"),
         ("/cwd", fields.words("root"), "root"),
     ):
-        foreign.add_fact(pointer, value, f"{origin}/{path}")
+        foreign.add_fact(place, value, f"{origin}/{path}")
     for key in ("cpu_count_logical", "cpu_count"):
         if (count := fields.whole(key)) is not None:
             foreign.add_fact("/hardware/cpu_count", count, f"{origin}/{key}")
@@ -171,13 +171,13 @@ def read_config(foreign: ForeignRun, config: Mapping[Any, Any], origin: str) -> 
     for key, entry in config.items():
         if not isinstance(key, str) or not isinstance(entry, dict) or "value" not in entry:
             continue
-        value, place = entry["value"], f"{origin}/{escape(key)}/value"
+        value, place = entry["value"], origin + pointer(key, "value")
         if key == "_wandb":
             version = value.get("cli_version") if isinstance(value, dict) else None
             if isinstance(version, str) and version:
                 foreign.producer = f"wandb {version}"[:200]
         elif key.rpartition("/")[2] == "seed" and isinstance(value, int) and not isinstance(value, bool):
-            foreign.add_fact(f"/seeds/{escape(key)}", value, place)
+            foreign.add_fact(pointer("seeds", key), value, place)
         elif _FLAG.fullmatch(key) and isinstance(value, str | int | float | bool) and value != "" and kept < _MAX_FLAGS:
             kept += 1
-            foreign.add_fact(f"/flags/{escape(key)}", value, place)
+            foreign.add_fact(pointer("flags", key), value, place)

@@ -23,10 +23,9 @@ from receipt_cli.analysis.summary import NOTHING, Summary
 from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.derive import Derivation
 from receipt_cli.documents.canonical import canonical_bytes, captured_digest
-from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.events.ranks import RankFigures
 from receipt_cli.numeric.statistics import Statistic
-from receipt_cli.problems import MAX_FIELDS, MAX_FIRST, MAX_NAMED
+from receipt_cli.problems import MAX_FIELDS, MAX_FIRST, MAX_NAMED, split_pointer, value_at
 from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
 from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import safe_names, safe_text
@@ -39,10 +38,8 @@ def withhold(document: dict[str, Any]) -> None:
     """
     for problem in document["derivation"]["problems"]["first"]:
         for field in problem["fields"]:
-            *way, name = pointer_parts(field)
-            place: Any = document
-            for part in way:
-                place = place[int(part)] if isinstance(place, list) else place.get(part) if place is not None else None
+            *way, name = split_pointer(field)
+            place = value_at(document, way)
             if isinstance(place, dict) and name in place:
                 place[name] = None
 

@@ -8,9 +8,9 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from receipt_cli.derive import Derivation
-from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.errors import UsageError
 from receipt_cli.io.source import Source, numbered_lines
+from receipt_cli.problems import pointer, split_pointer, value_at
 from receipt_cli.records.envelope import plain, without_count
 from receipt_cli.redaction.text import mask_texts, safe_text
 from receipt_cli.scan.extraction import DROPPED, convert, keep_labelled, read_record
@@ -44,18 +44,18 @@ class CellOfLine(NamedTuple):
     treatment: str
 
 
-def explain_field(document: Document, pointer: str) -> Reason:
+_ABSENT = object()
+
+
+def explain_field(document: Document, place: str) -> Reason:
     """Return the reason for the value at a JSON pointer of a receipt. Raises ``UsageError`` if there is none."""
-    parts = pointer_parts(pointer)
-    value: Any = document
-    for part in parts:
-        try:
-            value = value[int(part)] if isinstance(value, list) else value[part]
-        except (KeyError, IndexError, ValueError, TypeError):
-            hint = "receipt explain LOG --field /summary/metrics/loss/last"
-            raise UsageError(f"the receipt has no {pointer}", try_=hint) from None
+    parts = split_pointer(place)
+    value = value_at(document, parts, _ABSENT)
+    if value is _ABSENT:
+        hint = "receipt explain LOG --field /summary/metrics/loss/last"
+        raise UsageError(f"the receipt has no {place}", try_=hint)
     how, lines = _why(document, parts)
-    return Reason(pointer, value, how, tuple(line for line in lines if line) or _whole(document))
+    return Reason(place, value, how, tuple(line for line in lines if line) or _whole(document))
 
 
 def explain_metric(document: Document, name: str) -> list[Reason]:
@@ -63,8 +63,7 @@ def explain_metric(document: Document, name: str) -> list[Reason]:
     summary = document["summary"] or {"metrics": {}, "other_metrics": {}}
     for block in ("metrics", "other_metrics"):
         if name in summary[block]:
-            key = name.replace("~", "~0").replace("/", "~1")
-            return [explain_field(document, f"/summary/{block}/{key}/{figure}") for figure in (*ENDS, "median", "mean")]
+            return [explain_field(document, pointer("summary", block, name, figure)) for figure in (*ENDS, "median", "mean")]
     known = ", ".join([*summary["metrics"], *summary["other_metrics"]][:12]) or "none"
     raise UsageError(f"the receipt has no metric {name}", why=f"it has {known}")
 
@@ -212,7 +211,7 @@ def _of_summary(summary: Document | None, parts: Sequence[str]) -> tuple[str, Se
 
 def _of_header(sources: Mapping[str, str], parts: Sequence[str]) -> tuple[str, Sequence[int | None]]:
     for count in range(len(parts), 0, -1):
-        origin = sources.get("/" + "/".join(part.replace("~", "~0").replace("/", "~1") for part in parts[:count]))
+        origin = sources.get(pointer(*parts[:count]))
         if origin is not None:
             return f"captured, from {origin}", [int(origin[4:])] if origin.startswith("log:") else ()
     return "captured, from an unknown source", ()

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from receipt_cli.definitions.reading import explain, make_validator, refuse
-from receipt_cli.documents.invariants.rule import pointer
 from receipt_cli.documents.schemas import get_schema
 from receipt_cli.documents.validate import Finding
 from receipt_cli.errors import InputError
 from receipt_cli.io import samples_file, times_file
 from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.io.source import Source
+from receipt_cli.problems import pointer
 from receipt_cli.scan.arrivals import Arrivals
 
 TIMES, SAMPLES = "times", "samples"

@@ -11,7 +11,6 @@ from receipt_cli.derive import Options, read_log
 from receipt_cli.detect.choose import Choice, Chosen
 from receipt_cli.documents.canonical import canonical_bytes, is_touched
 from receipt_cli.documents.diff import Difference, differences
-from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.documents.schemas import keep_known
 from receipt_cli.documents.validate import Finding, validate_bytes
 from receipt_cli.errors import InputError, UsageError
@@ -27,6 +26,7 @@ from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import names_of
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Progress, Source
+from receipt_cli.problems import split_pointer, value_at
 from receipt_cli.receipts.assembly import Document, assemble, derived_bytes, derived_part
 from receipt_cli.receipts.production import find_paths, missing_notes, open_streams, times_note
 from receipt_cli.redaction.text import mask_texts
@@ -215,13 +215,11 @@ def verify(
 def _with_sources_of_its_values(header: Document) -> Document:
     """Return a header without sources of fields that it does not have: its version does not know them."""
 
-    def has(place: str) -> bool:
-        value: Any = header
-        for part in pointer_parts(place):
-            value = value.get(part) if isinstance(value, Mapping) else None
-        return value is not None
-
-    return {**header, "sources": {place: source for place, source in header["sources"].items() if has(place)}}
+    sources = header["sources"].items()
+    return {
+        **header,
+        "sources": {place: source for place, source in sources if value_at(header, split_pointer(place)) is not None},
+    }
 
 
 def _derive(

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.header.values import LEAVES, OPEN_MAPS, escape
+from receipt_cli.header.values import LEAVES, OPEN_MAPS
+from receipt_cli.problems import pointer, split_pointer, value_at
 from tests.cli.conftest import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,8 +90,8 @@ def planted(base: dict[str, Any], payloads: Sequence[str]) -> dict[str, Any]:
     header["data"] = {"name": texts["name"], "size_samples": None, **texts}
     header["flags"] = {next(turn)[:100]: next(turn), "seed": 1}
     header["cwd"] = next(turn)
-    header["sources"] = {at: "file" for at in LEAVES if value_at(header, at) is not None}
-    header["sources"] |= {f"{at}/{escape(name)}": "file" for at in OPEN_MAPS for name in value_at(header, at) or ()}
+    header["sources"] = {at: "file" for at in LEAVES if value_at(header, split_pointer(at)) is not None}
+    header["sources"] |= {at + pointer(name): "file" for at in OPEN_MAPS for name in value_at(header, split_pointer(at)) or ()}
     for phase in made["phases"]:
         phase["name"] = phase["summary"]["phase"] = next(turn)
         other = next(iter(phase["summary"]["metrics"].values()))
@@ -106,12 +107,6 @@ def planted(base: dict[str, Any], payloads: Sequence[str]) -> dict[str, Any]:
     derivation["tool_version"] = next(turn)
     made["attachments"][0]["uri"] = next(turn)
     return made
-
-
-def value_at(header: Any, at: str) -> Any:
-    for part in at.split("/")[1:]:
-        header = header[part] if header is not None else None
-    return header
 
 
 def write(path: Path, document: dict[str, Any]) -> Path:

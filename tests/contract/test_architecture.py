@@ -20,7 +20,7 @@ ROOMS: dict[str, str] = {
     "errors": "",
     "problems": "",
     "definitions": "errors problems",
-    "header": "errors",
+    "header": "errors problems",
     "records": "",
     "io": "errors problems records",
     "numeric": "errors",
@@ -42,17 +42,17 @@ ROOMS: dict[str, str] = {
         "analysis authoring definitions derive documents errors events header io numeric problems records redaction scan"
     ),
     "batch": "authoring definitions derive documents errors grammar header io receipts redaction scan store",
-    "comparison": "analysis definitions documents errors events io numeric receipts redaction store",
+    "comparison": "analysis definitions documents errors events io numeric problems receipts redaction store",
     "export": "analysis definitions documents errors events io numeric receipts redaction",
     "follow": "analysis derive documents errors events io receipts scan",
     "gpu_profile": "errors header io numeric problems receipts redaction",
     "importers": (
         "analysis definitions derive detect errors events grammar header io numeric problems receipts records redaction scan"
     ),
-    "history": "analysis comparison definitions documents numeric",
+    "history": "analysis comparison definitions documents numeric problems",
     "render": "analysis documents follow problems redaction",
-    "verification": "derive detect documents errors events grammar header importers io receipts redaction",
-    "ci": "analysis comparison definitions documents errors io render",
+    "verification": "derive detect documents errors events grammar header importers io problems receipts redaction",
+    "ci": "analysis comparison definitions documents errors io problems render",
     "report": "analysis comparison definitions documents errors history numeric receipts redaction render store",
     "api": (
         "analysis authoring batch comparison definitions documents errors grammar importers io receipts records redaction render "

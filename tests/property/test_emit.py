@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.invariants.goodput import GOODPUT_RULES
-from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.documents.validate import has_errors, validate_document
 from receipt_cli.emit import AblationReceipt, GoodputTracker, StepPrinter, TemporalPerformanceTracker
 from receipt_cli.emit.document import check_document
 from receipt_cli.emit.goodput_tracker import CATEGORIES
+from receipt_cli.problems import split_pointer
 from receipt_cli.receipts.production import Request, produce
 
 THREADS = 3
@@ -229,7 +229,7 @@ def test_every_printed_value_reads_back(
     document = product.document
     problems = document["derivation"]["problems"]["first"]
     assert {problem["kind"] for problem in problems} <= {"loss_missing", "record_cut"}
-    open_ones = {tuple(pointer_parts(field)[-2:]) for problem in problems for field in problem["fields"]}
+    open_ones = {tuple(split_pointer(field)[-2:]) for problem in problems for field in problem["fields"]}
     assert document["summary"]["steps"]["record_count"] == len(records)
     known, others = document["summary"]["metrics"], document["summary"]["other_metrics"]
     names = list(dict.fromkeys(name for record in records for name in record))

@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from receipt_cli.documents.invariants.captured import HEADER_RULES
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_column, pointer
+from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_column
+from receipt_cli.problems import pointer
 
 _DEPTH_KEYS = ("n_layer", "n_layers", "num_layers", "num_hidden_layers", "layer_count")
 """Keys of model configurations for the number of layers."""

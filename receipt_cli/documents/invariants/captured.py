@@ -17,14 +17,10 @@ from receipt_cli.documents.invariants.rule import (
     Document,
     Rule,
     is_import,
-    pointer,
-    pointer_parts,
     said,
     summaries,
 )
-
-_DIGITS = 18
-"""Most digits of an array index; Python refuses to read an integer of thousands of digits."""
+from receipt_cli.problems import pointer, split_pointer, value_at
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -36,22 +32,14 @@ def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]
         yield path
 
 
-def _resolves(header: Any, text: str) -> bool:
-    for key in pointer_parts(text):
-        if isinstance(header, dict) and key in header:
-            header = header[key]
-        elif isinstance(header, list) and len(key) <= _DIGITS and key.isascii() and key.isdigit() and int(key) < len(header):
-            header = header[int(key)]
-        else:
-            return False
-    return True
+_NOWHERE = object()
 
 
 def _header_sources(document: Document) -> Broken:
     header = {key: value for key, value in document["header"].items() if key != "sources"}
     sources = document["header"]["sources"]
     for text in sources:
-        if not _resolves(header, text):
+        if value_at(header, split_pointer(text), _NOWHERE) is _NOWHERE:
             yield pointer("header", "sources", text), "points to no value in the header"
     for path in _leaves(header):
         if not any(pointer(*path[:length]) in sources for length in range(1, len(path) + 1)):

@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from receipt_cli.documents.invariants.captured import HEADER_RULES
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_column, close, pointer, ratio
+from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_column, check_once, close, ratio
+from receipt_cli.problems import pointer
 
 SCORE_KEY = ("task", "subset", "split", "metric", "filter", "shots")
 """Fields that say what a score is of."""
@@ -32,12 +33,8 @@ def _measured(document: Document) -> Broken:
 
 
 def _scores_once(document: Document) -> Broken:
-    seen = set()
-    for number, score in enumerate(document["scores"]):
-        key = tuple(score[name] for name in (*SCORE_KEY, "step", "line_number"))
-        if key in seen:
-            yield f"/scores/{number}", "is there twice"
-        seen.add(key)
+    for_key = (*SCORE_KEY, "step", "line_number")
+    yield from check_once((f"/scores/{n}", tuple(map(score.get, for_key))) for n, score in enumerate(document["scores"]))
 
 
 def _score_error(document: Document) -> Broken:

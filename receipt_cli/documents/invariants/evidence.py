@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule, pointer
+from receipt_cli.documents.invariants.rule import Broken, Document, Rule
 from receipt_cli.patterns import compile_later
+from receipt_cli.problems import pointer
 
 FAILING = ("failed", "out_of_memory", "timeout", "preempted", "node_failure", "cancelled")
 SLACK_S = 300.0

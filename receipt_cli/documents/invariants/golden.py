@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule
+from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_once
 
 
 def _columns(document: Document) -> Broken:
@@ -21,15 +21,13 @@ def _columns(document: Document) -> Broken:
 
 
 def _once(document: Document) -> Broken:
-    systems: list[object] = []
-    for number, reference in enumerate(document["references"]):
-        if reference["system"] in systems:
-            yield f"/references/{number}/system", "stands more than once"
-        systems.append(reference["system"])
-        names = [curve["metric"] for curve in reference["curves"]]
-        for place, name in enumerate(names):
-            if name in names[:place]:
-                yield f"/references/{number}/curves/{place}/metric", "stands more than once"
+    references = document["references"]
+    yield from check_once(
+        (f"/references/{number}/system", frozenset(one["system"].items())) for number, one in enumerate(references)
+    )
+    for number, reference in enumerate(references):
+        metrics = [curve["metric"] for curve in reference["curves"]]
+        yield from check_once((f"/references/{number}/curves/{place}/metric", name) for place, name in enumerate(metrics))
 
 
 GOLDEN_RULES = (Rule("golden_columns", ("references",), _columns), Rule("golden_once", ("references",), _once))

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, close, pointer, pointer_parts, summaries
+from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, close, each, summaries
+from receipt_cli.problems import pointer, split_pointer, value_at
 
 _SLACK = 1e-9
 """Largest relative error of a sum: each part is rounded once."""
@@ -101,15 +102,14 @@ def _stalls(document: Document, goodput: Document) -> Broken:
             yield pointer("goodput", "stalls", "longest", number), between
 
 
-def _time(document: Document) -> Broken:
-    for at, summary in summaries(document):
-        time = summary.get("time")
-        if time is None:
-            continue
-        if (time["zone"] is not None) is not (time["first"].endswith("Z") and time["last"].endswith("Z")):
-            yield f"{at}/time/zone", "does not agree with the timestamps"
-        elif time["first"].rstrip("Z") > time["last"].rstrip("Z"):
-            yield f"{at}/time/last", f"is before the first timestamp, {time['first']}"
+def _time(at: str, summary: Document) -> Broken:
+    time = summary.get("time")
+    if time is None:
+        return
+    if (time["zone"] is not None) is not (time["first"].endswith("Z") and time["last"].endswith("Z")):
+        yield f"{at}/time/zone", "does not agree with the timestamps"
+    elif time["first"].rstrip("Z") > time["last"].rstrip("Z"):
+        yield f"{at}/time/last", f"is before the first timestamp, {time['first']}"
 
 
 GOODPUT_RULES: tuple[Rule, ...] = (
@@ -118,7 +118,7 @@ GOODPUT_RULES: tuple[Rule, ...] = (
     Rule("goodput_known", ("goodput", "derivation"), _with_parts(_known)),
     Rule("goodput_range", ("goodput",), _with_parts(_range)),
     Rule("goodput_stalls", ("goodput", "derivation"), _with_parts(_stalls)),
-    Rule("time_in_order", PHASES, _time),
+    Rule("time_in_order", PHASES, each(_time, summaries)),
     Rule("goodput_stated", ("goodput", "derivation"), _with_parts(_stated)),
 )
 
@@ -163,9 +163,7 @@ def count_devices(visible: object) -> int:
 
 def _of_header(document: Document, fact: dict[str, Any]) -> Any:
     """Return the header's value that is the source of a fact, or None."""
-    value: Any = document["header"]
-    for key in pointer_parts(fact["source"].removeprefix("header:")):
-        value = value.get(key) if isinstance(value, dict) else None
+    value = value_at(document["header"], split_pointer(fact["source"].removeprefix("header:")))
     if isinstance(value, list):  # accelerators, of one kind
         value = value[0].get(_DEVICE_KEYS.get(fact["name"], "")) if len(value) == 1 else None
     elif fact["source"].endswith("/cuda_visible_devices"):

@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from receipt_cli.documents.invariants.captured import HEADER_RULES
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_texts, close, figure_rules, pointer, ratio
+from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_once, check_texts, close, figure_rules, ratio
+from receipt_cli.problems import pointer
 
 _MATCHED = ("batch_size", "sequence_length", "warmup_step_count", "step_count")
 _SLACK = 1 + 1e-9
@@ -20,10 +21,7 @@ def _measured(document: Document) -> Broken:
 
 
 def _lane_labels(document: Document) -> Broken:
-    labels = [lane["label"] for lane in document["lanes"]]
-    for number, label in enumerate(labels):
-        if label in labels[:number]:
-            yield f"/lanes/{number}/label", "is the label of an earlier lane"
+    return check_once((f"/lanes/{number}/label", lane["label"]) for number, lane in enumerate(document["lanes"]))
 
 
 def _lane_outcome(document: Document) -> Broken:
@@ -198,33 +196,27 @@ def _launches(document: Document) -> Broken:
 
 def _stall_reasons(document: Document) -> Broken:
     reasons = (document["events"] or {}).get("stall_reasons", [])
-    seen: set[tuple[str, bool]] = set()
+    named = ((f"/events/stall_reasons/{n}/reason", (one["reason"], one["not_issued"])) for n, one in enumerate(reasons))
+    yield from check_once(named)
     above: dict[bool, dict[str, Any]] = {}
     for number, reason in enumerate(reasons):
         at, kind = f"/events/stall_reasons/{number}", reason["not_issued"]
         first = above.setdefault(kind, reason)
-        if (reason["reason"], kind) in seen:
-            yield f"{at}/reason", "appears twice"
-        elif number and reason["sample_count"] > reasons[number - 1]["sample_count"]:
+        if number and reason["sample_count"] > reasons[number - 1]["sample_count"]:
             yield f"{at}/sample_count", "is more than the previous reason's"
         elif not close(reason["ratio"] * first["sample_count"], first["ratio"] * reason["sample_count"]):
             yield f"{at}/ratio", "is not its share of the samples"
-        seen.add((reason["reason"], kind))
     for kind in above:
         if sum(float(reason["ratio"]) for reason in reasons if reason["not_issued"] is kind) > _SLACK:
             yield "/events/stall_reasons", "add up to more than all samples"
 
 
 def _copies(document: Document) -> Broken:
-    if document["events"] is None:
-        return
-    seen: set[str] = set()
-    for number, copies in enumerate(document["events"]["copies"]):
-        if copies["direction"] in seen:
-            yield f"/events/copies/{number}/direction", "appears twice"
-        elif not close(copies["bytes_per_s"], ratio(copies["total_bytes"], copies["total_s"])):
+    every = document["events"]["copies"] if document["events"] is not None else ()
+    yield from check_once((f"/events/copies/{number}/direction", copies["direction"]) for number, copies in enumerate(every))
+    for number, copies in enumerate(every):
+        if not close(copies["bytes_per_s"], ratio(copies["total_bytes"], copies["total_s"])):
             yield f"/events/copies/{number}/bytes_per_s", "is not total_bytes over total_s"
-        seen.add(copies["direction"])
 
 
 def _device_order(document: Document) -> Broken:

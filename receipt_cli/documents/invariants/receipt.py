@@ -9,7 +9,8 @@ from receipt_cli.documents.invariants.captured import CAPTURED_RULES, HEADER_RUL
 from receipt_cli.documents.invariants.evidence import EVIDENCE_RULES
 from receipt_cli.documents.invariants.goodput import GOODPUT_RULES, STATED_RULES
 from receipt_cli.documents.invariants.phase import DIAGNOSIS_RULES, ODDITY_RULES, PROGRESS_RULES, STATISTIC_RULES
-from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, check_texts, is_import, pointer, said, summaries
+from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, check_texts, each, is_import, said, summaries
+from receipt_cli.problems import pointer
 from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import TAIL_BYTES
 
@@ -142,18 +143,16 @@ def _steps(document: Document) -> Broken:
             yield f"{at}/steps/last", f"is before the first step, {first}"
 
 
-def _superseded(document: Document) -> Broken:
-    for at, summary in summaries(document):
-        if summary["steps"]["superseded_count"] and summary["steps"]["restart_count"] == 0:
-            yield f"{at}/steps/superseded_count", "is not 0, but there is no restart"
+def _superseded(at: str, summary: Document) -> Broken:
+    if summary["steps"]["superseded_count"] and summary["steps"]["restart_count"] == 0:
+        yield f"{at}/steps/superseded_count", "is not 0, but there is no restart"
 
 
-def _steady_state(document: Document) -> Broken:
-    for at, summary in summaries(document):
-        steady, records = summary["steady_state"], summary["steps"]["record_count"]
-        total = sum(int(steady[name]) for name in ("record_count", "excluded_warmup", "excluded_implausible"))
-        if records is not None and total != records:
-            yield f"{at}/steady_state", f"the counts add up to {total}, but there are {records} step records"
+def _steady_state(at: str, summary: Document) -> Broken:
+    steady, records = summary["steady_state"], summary["steps"]["record_count"]
+    total = sum(int(steady[name]) for name in ("record_count", "excluded_warmup", "excluded_implausible"))
+    if records is not None and total != records:
+        yield f"{at}/steady_state", f"the counts add up to {total}, but there are {records} step records"
 
 
 def _has_steps(document: Document) -> Broken:
@@ -255,8 +254,8 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     Rule("primary_summary", PHASES, _primary_summary),
     Rule("phase_name", PHASES, _phase_name),
     Rule("steps_in_order", (*PHASES, "derivation"), _steps),
-    Rule("superseded_by_restart", PHASES, _superseded),
-    Rule("steady_state_adds_up", PHASES, _steady_state),
+    Rule("superseded_by_restart", PHASES, each(_superseded, summaries)),
+    Rule("steady_state_adds_up", PHASES, each(_steady_state, summaries)),
     Rule("has_steps_agrees", (*PHASES, "checks", "derivation"), _has_steps),
     Rule("finite_losses_agrees", (*PHASES, "checks", "derivation"), _finite_losses),
     *CAPTURED_RULES,

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, Literal
 
 from receipt_cli.patterns import compile_later
-from receipt_cli.problems import pointer as pointer
+from receipt_cli.problems import pointer, split_pointer, value_at
 
 Severity = Literal["error", "note"]
 Document = dict[str, Any]
@@ -32,11 +32,6 @@ def said(check: bool | None) -> str:
     return "null" if check is None else str(check).lower()
 
 
-def pointer_parts(text: str) -> list[str]:
-    """Return the unescaped keys of the JSON pointer ``text``; array indices stay strings."""
-    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
-
-
 _ABSENT: Any = object()
 PHASES = ("phases", "summary")
 """Parts of a receipt that ``summaries`` reads."""
@@ -50,24 +45,20 @@ def summaries(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "/summary", document["summary"]
 
 
+def each(check: Callable[..., Broken], placed: Callable[[Document], Iterable[tuple[Any, ...]]]) -> Callable[[Document], Broken]:
+    """Return the check of a document that gives ``check`` each of the parts that ``placed`` yields."""
+    return lambda document: chain.from_iterable(check(*part) for part in placed(document))
+
+
 def withheld(document: Document) -> frozenset[str]:
     """Return the pointers of fields that a problem made null; those in ``/summary`` also for the phases equal to it."""
     named = (field for problem in document["derivation"]["problems"]["first"] for field in problem.get("fields", ()))
-    found = {field for field in named if _is_null(document, pointer_parts(field))}
+    found = {field for field in named if value_at(document, split_pointer(field), _ABSENT) is None}
     if not found:
         return frozenset()
     inside = [field.removeprefix("/summary") for field in found if field.startswith("/summary/")]
     primary = [n for n, phase in enumerate(document["phases"]) if phase["summary"] == document["summary"]]
     return frozenset(found | {pointer("phases", n, "summary") + field for n in primary for field in inside})
-
-
-def _is_null(value: Any, path: list[str]) -> bool:
-    for part in path:
-        if isinstance(value, list):
-            value = value[int(part)] if part.isdecimal() and int(part) < len(value) else _ABSENT
-        else:
-            value = value.get(part, _ABSENT) if isinstance(value, dict) else _ABSENT
-    return value is None
 
 
 def excused(found: Broken, null: frozenset[str]) -> Broken:
@@ -84,6 +75,15 @@ def is_import(document: Document) -> bool:
 
 _CONTROL = compile_later(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 """C0 without the tab, DEL and C1."""
+
+
+def check_once(entries: Iterable[tuple[str, object]]) -> Broken:
+    """Yield the pointers of the entries whose key an earlier entry has."""
+    seen: set[object] = set()
+    for at, key in entries:
+        if key in seen:
+            yield at, "appears twice"
+        seen.add(key)
 
 
 def check_texts(texts: Iterable[tuple[str, str | None]]) -> Broken:
@@ -105,28 +105,28 @@ _HUGE = 1e290
 _SLACK = 1e-9
 
 
-def figure_rules(parts: tuple[str, ...], placed: Callable[[Document], Placed]) -> tuple[Rule, ...]:
-    """Return the general rules of statistics for those that ``placed`` yields from ``parts`` of a document."""
+def figure_rules(
+    parts: tuple[str, ...], placed: Callable[[Document], Placed], whole: Callable[[Document], Placed] | None = None
+) -> tuple[Rule, ...]:
+    """Return the general rules of statistics for those that ``placed`` yields from ``parts`` of a document.
+
+    ``whole`` yields those that lack none of their figures, if these are not all.
+    """
     return (
-        Rule("statistic_counts", parts, lambda document: over(check_counts, placed(document))),
-        Rule("statistic_nulls", parts, lambda document: over(check_nulls, placed(document))),
-        Rule("statistic_order", parts, lambda document: over(check_order, placed(document))),
+        Rule("statistic_counts", parts, each(_counts, placed)),
+        Rule("statistic_nulls", parts, each(_nulls, whole or placed)),
+        Rule("statistic_order", parts, each(_order, placed)),
     )
 
 
-def over(check: Callable[[str, Figures], Broken], placed: Placed) -> Broken:
-    """Yield the findings of ``check`` on each of the figures."""
-    return chain.from_iterable(check(at, figures) for at, figures in placed)
-
-
-def check_counts(at: str, figures: Figures) -> Broken:
+def _counts(at: str, figures: Figures) -> Broken:
     """Check that ``nonfinite_count`` is at most ``record_count``."""
     if (figures["nonfinite_count"] or 0) > (figures["record_count"] or 0) and figures["record_count"] is not None:
         yield f"{at}/nonfinite_count", f"is above record_count, {figures['record_count']}"
 
 
-def check_nulls(at: str, figures: Figures) -> Broken:
-    """Check that a statistic is null if, and only if, it has no finite value; ``check_counts`` reports wrong counts."""
+def _nulls(at: str, figures: Figures) -> Broken:
+    """Check that a statistic is null if, and only if, it has no finite value; ``_counts`` reports wrong counts."""
     if None in (figures["record_count"], figures["nonfinite_count"]):
         return  # a problem made the counts unknown
     finite = figures["record_count"] - figures["nonfinite_count"]
@@ -142,7 +142,7 @@ def check_nulls(at: str, figures: Figures) -> Broken:
             yield f"{at}/{name}", "is null though every value is finite"
 
 
-def check_order(at: str, figures: Figures) -> Broken:
+def _order(at: str, figures: Figures) -> Broken:
     """Check that every statistic is between min and max, if these are known."""
     low, high = figures["min"], figures["max"]
     if low is not None and high is not None and low > high:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.definitions.strict_yaml import read_yaml
-from receipt_cli.documents.invariants.rule import pointer, pointer_parts
 from receipt_cli.documents.validate import KINDS, Finding, has_errors, rules_of, validate_bytes, validate_document
 from receipt_cli.errors import DataError, InputError
+from receipt_cli.problems import pointer, split_pointer
 from tests.tools.examples import costly
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "fixtures" / "receipts"
@@ -42,7 +42,7 @@ def errors(findings: list[Finding]) -> list[Finding]:
 
 def holder(document: Any, at: str) -> tuple[Any, Any]:
     """The container that holds the value at a JSON pointer, and its key there."""
-    *path, last = pointer_parts(at)
+    *path, last = split_pointer(at)
     for part in path:
         document = document[int(part) if isinstance(document, list) else part]
     return document, int(last) if isinstance(document, list) else last
@@ -365,7 +365,7 @@ def test_any_value_is_judged_and_never_raises(value: Any):
 
 @given(st.lists(st.text()))
 def test_pointers_lead_back(parts: list[str]):
-    assert pointer_parts(pointer(*parts)) == parts
+    assert split_pointer(pointer(*parts)) == tuple(parts)
 
 
 @settings(max_examples=150)

@@ -13,7 +13,8 @@ from receipt_cli.header.document import (
     parse_object,
     unknown_note,
 )
-from receipt_cli.header.values import LEAVES, OPEN_MAPS, FactCollector, HeaderFact, checked, escape, is_pointer, split_pointer
+from receipt_cli.header.values import LEAVES, OPEN_MAPS, FactCollector, HeaderFact, checked, is_pointer
+from receipt_cli.problems import pointer, split_pointer, value_at
 
 TOP = [
     "git",
@@ -132,7 +133,7 @@ def test_an_unknown_pointer_is_an_error_of_the_caller(pointer: str) -> None:
 
 POINTERS = st.one_of(
     st.sampled_from(sorted(LEAVES)),
-    st.builds(lambda head, key: f"{head}/{escape(key)}", st.sampled_from(sorted(OPEN_MAPS)), st.text(min_size=1, max_size=3)),
+    st.builds(lambda head, key: head + pointer(key), st.sampled_from(sorted(OPEN_MAPS)), st.text(min_size=1, max_size=3)),
 )
 FACTS = st.lists(
     st.builds(
@@ -144,13 +145,6 @@ FACTS = st.lists(
 )
 
 
-def value_at(header: dict[str, Any], pointer: str) -> object:
-    value: Any = header
-    for key in split_pointer(pointer):
-        value = value[key]
-    return value
-
-
 @given(FACTS)
 def test_the_first_fact_of_a_pointer_wins_and_names_its_source(facts: list[HeaderFact]) -> None:
     header = merge(facts)
@@ -159,22 +153,22 @@ def test_the_first_fact_of_a_pointer_wins_and_names_its_source(facts: list[Heade
         if fact.value is not None:
             first.setdefault(fact.pointer, fact)
     assert header["sources"] == {pointer: fact.source for pointer, fact in first.items()}
-    for pointer, fact in first.items():
-        assert value_at(header, pointer) == fact.value
+    for at, fact in first.items():
+        assert value_at(header, split_pointer(at)) == fact.value
     assert list(header) == [name for name in (*TOP[:5], "data", *TOP[5:]) if name in TOP or header.get(name) is not None]
 
 
 @given(FACTS, FACTS)
 def test_a_later_group_never_changes_what_an_earlier_one_knows(first: list[HeaderFact], later: list[HeaderFact]) -> None:
     alone, together = merge(first), merge(first + later)
-    for pointer, source in alone["sources"].items():
-        assert together["sources"][pointer] == source
-        assert value_at(together, pointer) == value_at(alone, pointer)
+    for at, source in alone["sources"].items():
+        assert together["sources"][at] == source
+        assert value_at(together, split_pointer(at)) == value_at(alone, split_pointer(at))
 
 
 @given(st.text(min_size=1))
 def test_a_key_survives_the_pointer(key: str) -> None:
-    assert split_pointer(f"/flags/{escape(key)}") == ("flags", key)
+    assert split_pointer(pointer("flags", key)) == ("flags", key)
 
 
 BAD_LEAVES = [
