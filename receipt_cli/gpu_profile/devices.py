@@ -196,11 +196,6 @@ class Inventory:
         self.place: tuple[str, str] | None = None
         self._uuids: dict[str, int] = {}
 
-    @property
-    def numbers(self) -> set[int]:
-        """Numbers of the listed devices."""
-        return set(self.names)
-
     def name(self, number: int) -> str | None:
         """Return the name of a device; None without a name, or with two."""
         names = self.names.get(number, set())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from receipt_cli import __version__
@@ -44,8 +43,7 @@ def build_document(session: Session, declared: Declared = UNDECLARED) -> Documen
     _record_problems(session, complete=times.complete)
     total = None if not busy or None in busy.values() else sum(length for length in busy.values() if length is not None)
     ran = max(1, sum(bool(length) for length in busy.values()))
-    known = total is not None and times.duration
-    ratio = total / times.duration / ran if known and total is not None and times.duration else None
+    ratio = total / times.duration / ran if total is not None and times.duration else None
     events = {
         "format": gpufl.GPUFL_FORMAT,
         "session_id": _text(session.session_id, _SHORT),
@@ -66,31 +64,22 @@ def build_document(session: Session, declared: Declared = UNDECLARED) -> Documen
     if stalls:
         events["stall_reasons"] = stalls[:_MAX_REASONS]
     records = {"read": session.read, "ignored": session.ignored, "unread": session.unread}
-    label = session.application or session.session_id or ""
     stated = declared._replace(run={**declared.run, "exit_code": session.exit_code})
-    origin = Origin(label, stated, _header(session), session.files, records)
-    return assemble(origin, events, session.problems)
+    document = assemble(events, stated, session.files, records, session.problems)
+    label = session.application or session.session_id or ""
+    return document | {"header": _header(session), "profile": {"label": _text(label, _SHORT) or gpufl.GPUFL_FORMAT}}
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Parts of the document other than events; ``files`` and ``records`` describe the input."""
-
-    label: str
-    declared: Declared
-    header: Document
-    files: Sequence[ReadFile]
-    records: Mapping[str, int]
-
-
-def assemble(origin: Origin, events: Document, problems: StreamProblems) -> Document:
-    """Return the document of ``events``, with keys in schema order."""
-    run, attachments = origin.declared
+def assemble(
+    events: Document, declared: Declared, files: Sequence[ReadFile], records: Mapping[str, int], problems: StreamProblems
+) -> Document:
+    """Return the document of ``events``, with keys in schema order; ``records`` are counts of what the ``files`` have."""
+    run, attachments = declared
     return {
         "schema_version": SCHEMA_VERSION,
         "run": {key: run.get(key) for key in ("name", "lane", "preset", "started_at", "finished_at", "exit_code")},
-        "header": origin.header,
-        "profile": {"label": (shown(origin.label) or str(events["format"]))[:_SHORT]},
+        "header": merge(()),
+        "profile": {"label": events["format"]},
         "lanes": [],
         "comparison": None,
         "events": events,
@@ -99,9 +88,9 @@ def assemble(origin: Origin, events: Document, problems: StreamProblems) -> Docu
             "rules": RULES,
             "files": [
                 {"name": (shown(f.name) or "?")[:500], "sha256": f.sha256, "size_bytes": f.size_bytes, "line_count": f.line_count}
-                for f in origin.files
+                for f in files
             ],
-            "records": dict(origin.records),
+            "records": dict(records),
             "problems": {
                 "count": problems.count,
                 "first": [
@@ -117,7 +106,7 @@ def assemble(origin: Origin, events: Document, problems: StreamProblems) -> Docu
 def _spans(session: Session) -> dict[int, Spans | None]:
     """Return the busy intervals of each device number, None if unknown."""
     recorded = session.kernels.spans
-    numbers = session.inventory.numbers | set(session.samples.devices) | set(session.samples.memory)
+    numbers = {*session.inventory.names, *session.samples.devices, *session.samples.memory}
     numbers |= {number for number in recorded if number is not None}
     if recorded and not session.kernels_whole:
         session.problems.add("kernels_not_whole", "busy time of the devices is unknown: kernels may be missing")
@@ -245,7 +234,7 @@ def _header(session: Session) -> Document:
     inventory, place = session.inventory, session.inventory.place
     if place is None:
         return merge(())
-    kinds = Counter((_text(inventory.name(n), _SHORT), _memory(session, n)) for n in sorted(inventory.numbers))
+    kinds = Counter((_text(inventory.name(n), _SHORT), _memory(session, n)) for n in sorted(inventory.names))
     # It is unknown how many of several visible devices the program used.
     one = sum(kinds.values()) == 1
     entries = [{"name": name, "count": 1 if one else None, "memory_bytes": memory} for name, memory in kinds]

@@ -12,10 +12,9 @@ from typing import BinaryIO
 
 from receipt_cli.errors import InputError
 from receipt_cli.gpu_profile.activity import MAX_NAMES, CopyTotals, Timing, Timings
-from receipt_cli.gpu_profile.document import Document, Origin, assemble, directions, kernel_table
+from receipt_cli.gpu_profile.document import Document, assemble, directions, kernel_table
 from receipt_cli.gpu_profile.session import ReadFile
-from receipt_cli.gpu_profile.stream import LONGEST_NS, Lines, StreamProblems, shown
-from receipt_cli.header.document import merge
+from receipt_cli.gpu_profile.stream import LONGEST_NS, Line, Lines, StreamProblems, shown
 from receipt_cli.receipts.production import UNDECLARED, Declared
 
 NSYS_FORMAT = "nsys-stats"
@@ -54,28 +53,28 @@ class _Tables:
             if _is_header(cells):
                 header = cells
                 self._begin(cells, name)
-            elif len(cells) == len(header) and self._is_known(header):
+            elif len(cells) == len(header) and _kind(header):
                 good = self._row(dict(zip(header, cells, strict=True)))
-                self.records["read" if good else "unread"] += 1
-                if not good:
-                    self.problems.add("unreadable_row", f"{name}: a row cannot be read", line=line.number, excerpt=line.data)
-                    self.problems.add_loss("unreadable_row")
+                if good:
+                    self.records["read"] += 1
+                else:
+                    self._unread(f"{name}: a row cannot be read", line)
                 continue
-            elif header and cells[:1] and cells[0].replace(".", "").isdigit() and self._is_known(header):
-                self.problems.add("unreadable_row", f"{name}: a row is cut", line=line.number, excerpt=line.data)
-                self.problems.add_loss("unreadable_row")
-                self.records["unread"] += 1
+            elif header and cells[:1] and cells[0].replace(".", "").isdigit() and _kind(header):
+                self._unread(f"{name}: a row is cut", line)
                 continue
             self.records["ignored"] += 1
         if lines.damage is not None:
             self.problems.add("damaged_file", f"{name}: {lines.damage}")
             self.problems.add_loss("damaged_file")
 
-    def _is_known(self, header: Sequence[str]) -> bool:
-        return set(_KERNELS) <= set(header) or set(_COPIES) <= set(header)
+    def _unread(self, detail: str, line: Line) -> None:
+        self.problems.add("unreadable_row", detail, line=line.number, excerpt=line.data)
+        self.problems.add_loss("unreadable_row")
+        self.records["unread"] += 1
 
     def _begin(self, header: Sequence[str], name: str) -> None:
-        kind = "kernels" if set(_KERNELS) <= set(header) else "copies" if set(_COPIES) <= set(header) else ""
+        kind = _kind(header)
         if kind in self.seen:
             raise InputError(f"has two tables of {kind}", where=name, why="cannot tell which profile each belongs to")
         self.seen += [kind] if kind else []
@@ -101,7 +100,7 @@ class _Tables:
 
 def is_report(lines: Iterable[bytes]) -> bool:
     """Return whether one of ``lines`` is the header of a table of kernels or copies."""
-    return any(set(_KERNELS) <= set(cells) or set(_COPIES) <= set(cells) for cells in map(cells_of, lines) if _is_header(cells))
+    return any(_kind(cells) for cells in map(cells_of, lines) if _is_header(cells))
 
 
 def read_report(files: Iterable[tuple[str, Callable[[], BinaryIO]]], declared: Declared = UNDECLARED) -> Document:
@@ -119,7 +118,7 @@ def read_report(files: Iterable[tuple[str, Callable[[], BinaryIO]]], declared: D
         "busy_s": None, "busy_ratio": None, "kernels": kernel_table(tables.kernels.of, tables.all, tables.all.count),
         "copies": directions(tables.moved), "scopes": [], "devices": [], "hosts": [],
     }  # fmt: skip
-    return assemble(Origin("", declared, merge(()), read, tables.records), events, tables.problems)
+    return assemble(events, declared, read, tables.records, tables.problems)
 
 
 def cells_of(line: bytes) -> list[str]:
@@ -134,6 +133,10 @@ def _is_header(cells: Sequence[str]) -> bool:
     return len(cells) > 2 and len(set(cells)) == len(cells) and ("Operation" in cells or "Name" in cells) and any(
         "Time (" in cell or "Total (" in cell for cell in cells
     )  # fmt: skip
+
+
+def _kind(header: Sequence[str]) -> str:
+    return "kernels" if set(_KERNELS) <= set(header) else "copies" if set(_COPIES) <= set(header) else ""
 
 
 def _number(text: str) -> int | None:

@@ -156,22 +156,19 @@ class _Reader:
 
     def read(self, window: Window, listing: Listing) -> None:
         """Read one file."""
-        problems, self._file, self._channel = self.session.problems, window.name, window.channel
+        self._file, self._channel = window.name, window.channel
         self.session.lifecycle.setdefault(window.channel, [False, False])
         with window.open() as stream:
             lines = Lines(stream)
             for line in lines:
                 self._line(line)
         if lines.damage is not None:
-            problems.add("damaged_file", f"{window.name}: {lines.damage}")
-            self.session.lose(self._channel, "damaged_file")
+            self._lose("damaged_file", lines.damage)
         elif lines.stored_bytes == 0 and window.name.endswith(".gz"):
-            problems.add("empty_window", f"{window.name}: is empty: its content is lost")
-            self.session.lose(self._channel, "empty_window")
+            self._lose("empty_window", "is empty: its content is lost")
         declared = listing.sidecars.get(window.name.rpartition("/")[2], {})
         if declared and (declared.get("payload_bytes"), declared.get("payload_crc32")) != (lines.stored_bytes, lines.crc32):
-            problems.add("payload_mismatch", f"{window.name}: does not match its description")
-            self.session.lose(self._channel, "payload_mismatch", None)
+            self._lose("payload_mismatch", "does not match its description", lost=None)
         self.session.files.append(ReadFile(window.name, lines.sha256, lines.size_bytes, lines.line_count))
 
     def _line(self, line: Line) -> None:
@@ -198,8 +195,12 @@ class _Reader:
 
     def _unread(self, line: Line, kind: str, detail: str) -> None:
         self.session.unread += 1
-        self.session.problems.add(kind, f"{self._file}: {detail}", line=line.number, excerpt=line.data)
-        self.session.lose(self._channel, kind)
+        self._lose(kind, detail, line.number, excerpt=line.data)
+
+    def _lose(self, kind: str, detail: str, line: int | None = None, *, excerpt: bytes = b"", lost: int | None = 1) -> None:
+        """Record a problem of the file, by which the channel has ``lost`` records; None: an unknown number."""
+        self.session.problems.add(kind, f"{self._file}: {detail}", line=line, excerpt=excerpt, count=lost or 1)
+        self.session.lose(self._channel, kind, lost)
 
     def _is_ours(self, record: Json, line: Line) -> bool:
         """Return whether the record belongs to this session; a record without an id does."""
@@ -265,9 +266,7 @@ class _Reader:
             session.columns[key] += 1
         lost = rows.torn + self._batches[kind](rows, record)
         if lost:
-            detail = f"{self._file}: {kind}: {lost} rows cannot be read"
-            session.problems.add("unreadable_row", detail, line=line.number, count=lost)
-            session.lose(self._channel, "unreadable_row", lost)
+            self._lose("unreadable_row", f"{kind}: {lost} rows cannot be read", line.number, lost=lost)
         session.read += 1
         if kind == gpufl.KERNELS:
             session.kernel_channels.add(self._channel)
@@ -371,7 +370,6 @@ class SessionTimes(NamedTuple):
         """The exact start as RFC 3339 with Z; None if it is not counted from 1970."""
         if self.started is None or self.started < _EPOCH_FROM_NS:
             return None
-
         seconds, rest = divmod(self.started, 10**9)
         text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
         fraction = f".{rest:09d}".rstrip("0") if rest else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
@@ -74,7 +74,6 @@ class Lines:
     """The lines of one file, to be read once; after that, its digests, counts and ``damage`` (None for a sound file).
 
     ``size_bytes`` and ``sha256`` are of the decompressed bytes, ``stored_bytes`` and ``crc32`` of the stored file.
-    ``open_end`` is set if the last line lacks its newline.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -83,8 +82,6 @@ class Lines:
         self.crc32 = 0
         self.line_count = 0
         self.damage: str | None = None
-        self.compression: str | None = None
-        self.open_end = False
         self._stream = stream
         self._head = b""
         self._digest = hashlib.sha256()
@@ -109,7 +106,6 @@ class Lines:
             if len(rest) > MAX_LINE:
                 rest, skipping = rest[:KEPT], True
         if rest or skipping:
-            self.open_end = True
             yield self._line(rest, not skipping)
 
     def _line(self, data: bytes, whole: bool) -> Line:
@@ -118,16 +114,15 @@ class Lines:
 
     def _blocks(self) -> Iterator[bytes]:
         self._head = self._stored(HEAD)
-        self.compression = compression_of(self._head)
-        blocks = self._text() if self.compression is not None else iter(lambda: self._stored(BLOCK), b"")
+        compression = compression_of(self._head)
+        blocks = self._text(compression) if compression is not None else iter(lambda: self._stored(BLOCK), b"")
         for block in blocks:
             self._digest.update(block)
             self.size_bytes += len(block)
             yield block
 
-    def _text(self) -> Iterator[bytes]:
-        assert self.compression is not None
-        blocks = decompress(self.compression, self._stored)
+    def _text(self, compression: str) -> Iterator[bytes]:
+        blocks = decompress(compression, self._stored)
         while True:
             try:
                 block = next(blocks)
@@ -258,9 +253,8 @@ def _sifted(chunk: dict[str, tuple[Any, ...]], bounds: dict[str, tuple[int, int]
         for row in zip(*chunk.values(), strict=True)
         if all(is_whole(value) and least <= value < most for value, (least, most) in zip(row, bounds.values(), strict=True))
     ]
-    columns: Sequence[tuple[int, ...]] = list(zip(*good, strict=True)) or [()] * len(chunk)
-    result = {name: np.array(column, np.int64) for name, column in zip(chunk, columns, strict=True)}
-    return result, size - len(good)
+    columns = np.array(good, np.int64).reshape(len(good), len(chunk)).T
+    return dict(zip(chunk, columns, strict=True)), size - len(good)
 
 
 def exact_total(values: Integers) -> int:
