@@ -193,14 +193,9 @@ def _numbers(curve: Sequence[float | None]) -> list[float | None]:
     return [value if _is_number(value) else None for value in curve]
 
 
-def _extremes(layers: Mapping[int, Sequence[float | None]], start: int) -> Document:
+def _extremes(layers: Mapping[Any, Sequence[float | None]], start: int) -> Document:
     """Return the smallest and largest finite value of any layer in the window, of the first layer on a tie."""
-    found = [
-        (value, layer)
-        for layer, curve in layers.items()
-        for value in map(finite_or_none, _numbers(curve[start:]))
-        if value is not None and isinstance(layer, int)
-    ]
-    smallest = min(found, default=(None, None))
-    largest = max(found, key=lambda one: (one[0], -one[1]), default=(None, None))
-    return {"min": smallest[0], "min_layer": smallest[1], "max": largest[0], "max_layer": largest[1]}
+    from receipt_cli.documents.invariants.rule import layer_figures
+
+    numbered = ((layer, curve) for layer, curve in layers.items() if isinstance(layer, int))
+    return layer_figures((layer, map(finite_or_none, _numbers(curve[start:]))) for layer, curve in numbered)

@@ -83,8 +83,7 @@ class SignalProfiler:
             self._steps += 1
             if self._unwanted or self._steps >= self._max_steps or self._clock() - self._since[1] >= self._max_seconds:
                 self._end()
-        if self._unwanted:
-            self._unwanted = False
+        self._unwanted = False
         if self._wanted:
             self._wanted = False
             if self._since is None and self._left > 0:

@@ -224,12 +224,6 @@ class TemporalPerformanceTracker:
     def _pack(self) -> None:
         """Move the waiting records into the columns. The caller holds the lock."""
         pending, self._pending, self._room = self._pending, [], 0
-        if not pending:
-            return
-        first = pending[0][4]
-        if all(record[4] is first for record in pending):
-            self._extend(first, pending)
-            return
         for names, group in groupby(pending, key=itemgetter(4)):
             self._extend(names, list(group))
 

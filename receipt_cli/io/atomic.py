@@ -29,7 +29,10 @@ def write_atomically(path: Path, data: bytes, scratch: Path | None = None) -> No
                 file.write(data)
         else:
             mode = None if old is None else stat.S_IMODE(old.st_mode)
-            _replace(path.resolve() if path.is_symlink() else path, data, mode, scratch)
+            target = path.resolve() if path.is_symlink() else path
+            name = _temporary(scratch or target.parent, data, mode)
+            with _removed_on_failure(name):
+                os.replace(name, target)
 
 
 def make_folder(path: Path) -> None:
@@ -95,12 +98,6 @@ def _telling(path: Path) -> Iterator[None]:
     except (OSError, RuntimeError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise OutputError("cannot write", where=str(path), why=why) from error
-
-
-def _replace(target: Path, data: bytes, mode: int | None, scratch: Path | None) -> None:
-    name = _temporary(scratch or target.parent, data, mode)
-    with _removed_on_failure(name):
-        os.replace(name, target)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import contextlib
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from pathlib import PurePath
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 from receipt_cli.errors import InputError
 
@@ -90,28 +90,24 @@ def _skip_padding(raw: bytes, read: Read) -> bytes:
             return raw if len(raw) >= HEAD else raw + read(HEAD - len(raw))
 
 
-class _Decoder(Protocol):
+class _Decoder:
     """Decoder of one member of a stream. After ``feed``, ``rest`` is the unused input."""
 
-    errors: tuple[type[Exception], ...]
-    rest: bytes
-
-    @property
-    def eof(self) -> bool: ...
-
-    def feed(self, raw: bytes) -> Iterator[bytes]: ...
-
-
-class _Gzip:
-    """gzip, by zlib-ng if installed, else by zlib: same bytes and errors, in twice the time."""
-
-    def __init__(self) -> None:
-        self.inner, self.errors = _inflater()
+    def __init__(self, inner: Any, *errors: type[Exception]) -> None:
+        self.inner = inner
+        self.errors = errors
         self.rest = b""
 
     @property
     def eof(self) -> bool:
         return bool(self.inner.eof)
+
+    def feed(self, raw: bytes) -> Iterator[bytes]:
+        raise NotImplementedError
+
+
+class _Gzip(_Decoder):
+    """gzip, by zlib-ng if installed, else by zlib: same bytes and errors, in twice the time."""
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
         full = False
@@ -129,14 +125,6 @@ class _Gzip:
         self.rest = self.inner.unused_data
 
 
-def _inflater() -> tuple[Any, tuple[type[Exception], ...]]:
-    """Return a decoder of one gzip member, and the errors that it raises."""
-    library: Any = zlib
-    with contextlib.suppress(ImportError):
-        from zlib_ng import zlib_ng as library
-    return library.decompressobj(31), (library.error,)
-
-
 def _salvage(inner: Any, raw: bytes, errors: tuple[type[Exception], ...]) -> Iterator[bytes]:
     """Yield the text of ``raw`` before the byte at which decoding fails."""
     for at in range(len(raw)):
@@ -151,17 +139,8 @@ def _salvage(inner: Any, raw: bytes, errors: tuple[type[Exception], ...]) -> Ite
                 yield piece
 
 
-class _Stepped:
+class _Stepped(_Decoder):
     """xz and bzip2: their decoders limit the output of a call and keep the rest of the input."""
-
-    def __init__(self, inner: Any, errors: tuple[type[Exception], ...]) -> None:
-        self.inner = inner
-        self.errors = errors
-        self.rest = b""
-
-    @property
-    def eof(self) -> bool:
-        return bool(self.inner.eof)
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
         while True:
@@ -174,21 +153,15 @@ class _Stepped:
         self.rest = self.inner.unused_data
 
 
-class _Zstd:
+class _Zstd(_Decoder):
     """zstd, one block of a frame at a time: its decoder returns all text of its input, up to 32,000 times as much."""
 
     def __init__(self) -> None:
         import zstandard
 
-        self.errors: tuple[type[Exception], ...] = (zstandard.ZstdError,)
-        self.inner = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
-        self.rest = b""
+        super().__init__(zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj(), zstandard.ZstdError)
         self.steps = _zstd_steps()
         self.size = next(self.steps)
-
-    @property
-    def eof(self) -> bool:
-        return bool(self.inner.eof)
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
         at = 0
@@ -233,16 +206,23 @@ def _exactly(size: int) -> Generator[int, bytes, bytes]:
     return first
 
 
+def _gzip() -> _Gzip:
+    library: Any = zlib
+    with contextlib.suppress(ImportError):
+        from zlib_ng import zlib_ng as library
+    return _Gzip(library.decompressobj(31), library.error)
+
+
 def _xz() -> _Stepped:
     import lzma
 
-    return _Stepped(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_WINDOW), (lzma.LZMAError,))
+    return _Stepped(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_WINDOW), lzma.LZMAError)
 
 
 def _bzip2() -> _Stepped:
     import bz2
 
-    return _Stepped(bz2.BZ2Decompressor(), (OSError, ValueError))
+    return _Stepped(bz2.BZ2Decompressor(), OSError, ValueError)
 
 
 def _is_zstd(head: bytes) -> bool:
@@ -264,7 +244,7 @@ class Compression(NamedTuple):
 
 
 COMPRESSIONS: dict[str, Compression] = {
-    "gzip": Compression(".gz", lambda head: head.startswith(b"\x1f\x8b"), _Gzip),
+    "gzip": Compression(".gz", lambda head: head.startswith(b"\x1f\x8b"), _gzip),
     "zstd": Compression(".zst", _is_zstd, _Zstd),
     "xz": Compression(".xz", lambda head: head.startswith(b"\xfd7zXZ\x00"), _xz),
     "bzip2": Compression(".bz2", _is_bzip2, _bzip2),

@@ -111,7 +111,7 @@ class Unpacker:
             undecided = _may_be_document(whole) or _SECONDS.match(whole) is not None
             undecided |= whole.startswith(b'{"log') and not _is_ended(whole)
             if not undecided or len(whole) >= _LOOKED_AT:
-                self._document, self._timed, self._ended = _is_document(whole), _is_timed(whole), _is_ended(whole)
+                self._decide(whole)
             else:  # its first event, or enough lines, may be in the next block
                 self._open, whole = whole + self._open, b""
         self.line_count += head.count(b"\n")
@@ -123,6 +123,10 @@ class Unpacker:
         if self._passing or len(self._open) > LONGEST:
             text, self._open, self._passing, self._document = text + self._open, b"", True, bool(self._document)
         return text
+
+    def _decide(self, head: bytes) -> None:
+        """Note what the beginning of the log shows."""
+        self._document, self._timed, self._ended = _is_document(head), _is_timed(head), _is_ended(head)
 
     def _whole_lines(self, block: bytes) -> bytes:
         """Return the held-back text and the lines that end in ``block``; hold back the unfinished one."""
@@ -141,13 +145,11 @@ class Unpacker:
 
     def rest(self) -> bytes:
         """Return the held-back text, unpacked as if the log ended here; changes nothing."""
-        other = Unpacker()
-        other._parts, other._time = dict(self._parts), self._time
+        other = copy(self)
+        other._native, other._parts = None, dict(self._parts)
+        if self._document is None:
+            other._decide(self._open)
         end = self._open.rfind(b"\n") + 1
-        known = self._document is not None
-        other._document = self._document if known else _is_document(self._open)
-        other._timed = self._timed if known else _is_timed(self._open)
-        other._ended = self._ended if known else _is_ended(self._open)
         text = other._lines(self._open[:end])[0] + other._lines(self._open[end:])[0]
         cut = b"\r".join(head + parts for _, (head, parts) in sorted(other._parts.items()))
         return text + b"\r" * bool(cut and text[-1:].strip()) + cut

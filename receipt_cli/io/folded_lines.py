@@ -248,8 +248,3 @@ def unfolded(blocks: Iterator[bytes], lines: FoldedLines, report: Callable[[Fold
     report(done)
     if text:
         yield text
-
-
-def numbers_of(*emptied: Sequence[int]) -> Sequence[int]:
-    """Return the numbers of emptied lines of several stages, ascending."""
-    return sorted({number for numbers in emptied for number in numbers})

@@ -19,7 +19,7 @@ from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import Unpacker, unpacked
 from receipt_cli.io.file_kinds import recognise, refusing
-from receipt_cli.io.folded_lines import Fold, FoldedLines, numbers_of, unfolded
+from receipt_cli.io.folded_lines import Fold, FoldedLines, unfolded
 from receipt_cli.io.pipe import Ahead, Pipe
 from receipt_cli.problems import Problem
 
@@ -370,7 +370,7 @@ class Source:
     @property
     def empty_lines(self) -> Sequence[int]:
         """Numbers of lines that are empty here but not in the log, ascending."""
-        return numbers_of(self.copies.lines, self.emptied, self._folded)
+        return sorted({*self.copies.lines, *self.emptied, *self._folded})
 
     def _ready(self, unpacker: Unpacker | None) -> Generator[bytes, None, None]:
         """Yield the text as UTF-8 and unpacked: the first ``DIRECT`` bytes on demand, the rest ahead in threads.

@@ -10,10 +10,11 @@ import contextlib
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 
 from receipt_cli.errors import OutputError, system_errors
+from receipt_cli.io.protobuf import varint
 
 MAGIC = b"receipt-times/1\n"
 SEAL_BYTES = 240
@@ -48,16 +49,6 @@ def code_of(span_ms: int) -> tuple[int, int]:
     return EXACT_MS + power * STEPS + steps - STEPS, steps * (COARSE << power)
 
 
-def varint(number: int) -> bytes:
-    """Return a number as LEB128: seven bits a byte, the lowest first."""
-    made = bytearray()
-    while number > 0x7F:
-        made.append(number & 0x7F | 0x80)
-        number >>= 7
-    made.append(number)
-    return bytes(made)
-
-
 @dataclass(frozen=True, slots=True)
 class Seal:
     """Sizes and digests up to which a file of times is whole: of the log, and of the entries."""
@@ -69,16 +60,14 @@ class Seal:
 
     def line(self) -> bytes:
         """Return the seal as it stands in the head."""
-        fields = {name: getattr(self, name) for name in ("log_bytes", "log_sha256", "entry_bytes", "entries_sha256")}
-        return json.dumps(fields, separators=(",", ":")).encode().ljust(SEAL_BYTES - 1) + b"\n"
+        return json.dumps(asdict(self), separators=(",", ":")).encode().ljust(SEAL_BYTES - 1) + b"\n"
 
     @classmethod
     def read(cls, line: bytes) -> Seal | None:
         """Return the seal in a line of the head, None if it is not whole."""
         try:
-            found = json.loads(line)
-            seal = cls(*(found[name] for name in ("log_bytes", "log_sha256", "entry_bytes", "entries_sha256")))
-        except (ValueError, TypeError, KeyError, RecursionError):
+            seal = cls(**json.loads(line))
+        except (ValueError, TypeError, RecursionError):
             return None
         sizes = (seal.log_bytes, seal.entry_bytes)
         return seal if all(type(size) is int and size >= 0 for size in sizes) and isinstance(seal.log_sha256, str) else None

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from receipt_cli.documents.invariants.captured import HEADER_RULES
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_column
+from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_column, layer_figures
 from receipt_cli.problems import pointer
 
 _DEPTH_KEYS = ("n_layer", "n_layers", "num_layers", "num_hidden_layers", "layer_count")
@@ -94,21 +94,8 @@ def _extremes(document: Document) -> Broken:
     start = _start(document)
     for name, stated in document["summary"]["layer_curves"].items():
         layers = document["layer_curves"].get(name, {})
-        values = [
-            (value, int(layer))
-            for layer, curve in layers.items()
-            if len(layer) < len(str(len(layers))) + 1  # ``layer_keys`` reports longer ones
-            for value in curve[start:]
-            if value is not None
-        ]
-        smallest = min(values, default=(None, None))
-        largest = max(((value, -layer) for value, layer in values), default=(None, 0))
-        wanted = {
-            "min": smallest[0],
-            "min_layer": smallest[1],
-            "max": largest[0],
-            "max_layer": None if largest[0] is None else -largest[1],
-        }
+        digits = len(str(len(layers)))  # ``layer_keys`` reports longer ones
+        wanted = layer_figures((int(layer), curve[start:]) for layer, curve in layers.items() if len(layer) <= digits)
         for key, value in wanted.items():
             if stated[key] != value:
                 yield pointer("summary", "layer_curves", name, key), f"is {stated[key]}, but {value} in the curves"

@@ -193,6 +193,14 @@ def column_figures(finite: Sequence[float]) -> Figures:
     return {**ends, "mean": _mean(finite), "median": _median(ordered)}
 
 
+def layer_figures(curves: Iterable[tuple[int, Iterable[float | None]]]) -> Figures:
+    """Return the smallest and the largest value of curves by layer, None without any, and the first layer that has it."""
+    values = [(value, layer) for layer, curve in curves for value in curve if value is not None]
+    smallest = min(values, default=(None, None))
+    largest = max(values, key=lambda one: (one[0], -one[1]), default=(None, None))
+    return {"min": smallest[0], "min_layer": smallest[1], "max": largest[0], "max_layer": largest[1]}
+
+
 def _mean(finite: Sequence[float]) -> float:
     try:
         return math.fsum(finite) / len(finite)

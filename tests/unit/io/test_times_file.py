@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.io.times_file import EXACT_MS, HEAD_BYTES, LONG_MS, MAGIC, TimesWriter, code_of, sealed_entries, varint
+from receipt_cli.io.protobuf import varint
+from receipt_cli.io.times_file import EXACT_MS, HEAD_BYTES, LONG_MS, MAGIC, TimesWriter, code_of, sealed_entries
 from receipt_cli.scan.arrivals import decode_entries, spans_of
 
 WALL = 1_700_000_000.0
