@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -22,12 +21,12 @@ from receipt_cli.importers.derive import derive_import
 from receipt_cli.importers.model import ForeignRun, JsonFormat
 from receipt_cli.importers.scores.importing import FORMATS as RESULTS
 from receipt_cli.importers.scores.importing import evaluation, read_results, read_tables
-from receipt_cli.importers.scores.model import Results
 from receipt_cli.importers.scores.printed import TABLES
 from receipt_cli.importers.text import Document, JsonText, NotJson, read_beside, read_document
 from receipt_cli.importers.trackers import tables
 from receipt_cli.importers.trackers.recognise import TITLES, format_of, read
 from receipt_cli.importers.wandb_summary import Beside
+from receipt_cli.io.joined_parts import digest_of
 from receipt_cli.receipts.assembly import assemble
 from receipt_cli.receipts.production import UNDECLARED, Declared, require_valid
 from receipt_cli.redaction.mask import count_masks
@@ -87,9 +86,7 @@ def read_format(document: Document, beside: Beside, wanted: str | None = None, s
         raise UsageError(
             "--session needs a recording, database or table of several runs", why="this is none", where=document.name
         )
-    for key in dict.fromkeys(json_text.repeated):
-        detail = f"{key[:128]} occurs twice in one object with different values: ignored both"
-        foreign.problems.add("repeated_key", None, detail)
+    foreign.problems.add_repeated(json_text.repeated)
     return foreign
 
 
@@ -127,7 +124,6 @@ def _unknown(document: Document, wanted: str | None) -> UnknownFormat:
 
 RULES = "import/2"
 """Version of all code that decides the result of an import; also the rule name of a producer's own steady window."""
-_MAX_TEXT = 200
 
 
 def import_document(
@@ -138,22 +134,41 @@ def import_document(
     session: str | None = None,
     otherwise: str | None = None,
     facts: tuple[StatedFact, ...] = (),
-    read_already: Document | None = None,
 ) -> dict[str, Any]:
-    """Return the receipt of the run in the document or folder at ``path`` (``-``: stdin).
+    """Return the receipt of the run, or the evaluation of the results, in the document or folder at ``path`` (``-``: stdin).
 
     ``wanted`` is its format; None: recognise it. ``session`` is the run's id or name in a store of several runs,
-    ``otherwise`` the name of a run without one. ``facts`` are stated facts of the run (``receipts.stated.read_facts``),
-    ``read_already`` is the document if it was read. The attachments of ``declared`` come after the document's. Raises
-    ``InputError`` for an unreadable document, ``UnknownFormat`` if its format is unknown, and ``UsageError`` if ``wanted`` is.
+    ``otherwise`` the name of a run without one. ``facts`` are stated facts of the run (``receipts.stated.read_facts``). The
+    attachments of ``declared`` come after the document's. A document of no other format is searched for tables of scores.
+    Raises ``InputError`` for an unreadable document, ``UnknownFormat`` if its format is unknown, and ``UsageError`` if
+    ``wanted`` is.
     """
-    _check_wanted(wanted)
+    if wanted is not None and wanted not in FORMATS:
+        raise UsageError(f"unknown format {wanted!r}", why=f"known: {', '.join(sorted(FORMATS))}")
     found = format_of(path)
     if found is not None and wanted in (None, found):
-        foreign, document = read(path, found, session)
-    else:
-        document = read_already or read_document(path)
-        foreign = read_format(document, partial(read_beside, path), wanted, session)
+        return _receipt(*read(path, found, session), declared, otherwise, facts)
+    document, beside = read_document(path), partial(read_beside, path)
+    results = read_results(document, beside, wanted) if session is None and wanted in (None, *RESULTS) else None
+    if results is None and wanted == TABLES:
+        results = read_tables(document, path)
+        if results is None:
+            raise UnknownFormat("has no table of scores", where=document.name)
+    if results is None:
+        try:
+            return _receipt(read_format(document, beside, wanted, session), document, declared, otherwise, facts)
+        except (UnknownFormat, InputError):  # a log may begin with a bracket, like JSON
+            results = read_tables(document, path) if session is None and wanted is None else None
+            if results is None:
+                raise
+    if facts:
+        raise UsageError("--fact needs a document of a training", why="an evaluation has no figures that facts complete")
+    return evaluation(results, document, declared)
+
+
+def _receipt(
+    foreign: ForeignRun, document: Document, declared: Declared, otherwise: str | None, facts: tuple[StatedFact, ...]
+) -> dict[str, Any]:
     derivation = derive_import(foreign, _log_facts(document, foreign), Options(facts=facts))
     run = {key: value for key, value in foreign.run.items() if value is not None}
     if "name" not in run and otherwise is not None:
@@ -167,50 +182,6 @@ def import_document(
     return result
 
 
-def import_any(
-    path: str,
-    declared: Declared = UNDECLARED,
-    *,
-    wanted: str | None = None,
-    session: str | None = None,
-    otherwise: str | None = None,
-    facts: tuple[StatedFact, ...] = (),
-) -> dict[str, Any]:
-    """Return the receipt of the run, or the evaluation of the results, at ``path``.
-
-    A document of no other format is searched for tables of scores. Parameters and errors are as of ``import_document``.
-    """
-    _check_wanted(wanted)
-    if session is not None or format_of(path) is not None:
-        return import_document(path, declared, wanted=wanted, session=session, otherwise=otherwise, facts=facts)
-    document = read_document(path)
-    results = read_results(document, partial(read_beside, path), wanted) if wanted is None or wanted in RESULTS else None
-    if results is None and wanted == TABLES:
-        results = read_tables(document, path)
-        if results is None:
-            raise UnknownFormat("has no table of scores", where=document.name)
-    if results is not None:
-        return _evaluation(results, document, declared, facts)
-    try:
-        return import_document(path, declared, wanted=wanted, otherwise=otherwise, facts=facts, read_already=document)
-    except (UnknownFormat, InputError) as error:  # a log may begin with a bracket, like JSON
-        results = read_tables(document, path) if wanted is None else None
-        if results is None:
-            raise error
-        return _evaluation(results, document, declared, facts)
-
-
-def _evaluation(results: Results, document: Document, declared: Declared, facts: tuple[StatedFact, ...]) -> dict[str, Any]:
-    if facts:
-        raise UsageError("--fact needs a document of a training", why="an evaluation has no figures that facts complete")
-    return evaluation(results, document, declared)
-
-
-def _check_wanted(wanted: str | None) -> None:
-    if wanted is not None and wanted not in FORMATS:
-        raise UsageError(f"unknown format {wanted!r}", why=f"known: {', '.join(sorted(FORMATS))}")
-
-
 def _log_facts(document: Document, foreign: ForeignRun) -> LogFacts:
     """Return the facts of the read files, the document first; several files have the digest of their digests."""
     records = foreign.matched + foreign.ignored + foreign.unmatched
@@ -219,23 +190,17 @@ def _log_facts(document: Document, foreign: ForeignRun) -> LogFacts:
     read = [document, *sorted(foreign.beside, key=lambda file: file.name)]
     names = [foreign.name, *(file.name for file in read[1:])]
     files = tuple(FileFacts(n, None, f.sha256, f.size_bytes, f.line_count) for n, f in zip(names, read, strict=True))
-    digest = hashlib.sha256("".join(f"{file.sha256}\n" for file in read).encode("ascii")).hexdigest()
+    digest = digest_of([file.sha256 for file in read])
     return LogFacts(digest, sum(f.size_bytes for f in read), sum(f.line_count for f in read), records, files)
 
 
 def _with_origin(receipt: Mapping[str, Any], foreign: ForeignRun) -> dict[str, Any]:
     """Return the receipt with its origin and the import rules, with keys in schema order."""
-    origin = {
-        "kind": "import",
-        "format": foreign.format,
-        "format_version": _short(foreign.format_version, 100),
-        "producer": _short(foreign.producer, _MAX_TEXT),
-    }
     derivation: dict[str, Any] = {}
     for key, value in receipt["derivation"].items():
         derivation[key] = RULES if key == "rules" else value
         if key == "log":
-            derivation["origin"] = origin
+            derivation["origin"] = foreign.origin()
     derivation["redactions"] = {}
     derivation["redactions"] = count_masks(receipt["phases"], receipt["failure"], derivation)
     result = {**receipt, "derivation": derivation}
@@ -243,7 +208,3 @@ def _with_origin(receipt: Mapping[str, Any], foreign: ForeignRun) -> dict[str, A
         for summary in [result["summary"], *(phase["summary"] for phase in result["phases"])]:
             summary["steady_state"]["rule"] = RULES
     return result
-
-
-def _short(value: str | None, limit: int) -> str | None:
-    return (safe_text(value, limit) or None) if value is not None else None

@@ -14,6 +14,7 @@ from receipt_cli.header.values import HeaderFact, checked
 from receipt_cli.importers.text import Document, JsonText, Record, Value, at
 from receipt_cli.importers.values import ProblemCounter, RecordValues, python_value
 from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.redaction.text import safe_text
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, place
 
 FIGURES = ("first", "last", "min", "max", "mean", "median")
@@ -82,15 +83,6 @@ class JsonFormat:
     read: Callable[[JsonText, Value], ForeignRun]
 
 
-def add_fact(header: list[HeaderFact], problems: ProblemCounter, pointer: str, value: object, source: str) -> None:
-    """Add a fact to ``header``; None is ignored, and a value of the wrong type is a problem."""
-    if value is not None:
-        try:
-            header.append(HeaderFact(pointer, checked(pointer, value), source))
-        except ValueError as error:
-            problems.add("header_value_left_out", None, f"{source}: {pointer} {error}")
-
-
 @dataclass(frozen=True, slots=True)
 class DeclaredFailure:
     """A declared failure: the document's message or None; ``tail`` are the last lines of the run's log."""
@@ -100,24 +92,50 @@ class DeclaredFailure:
 
 
 @dataclass
-class ForeignRun:
-    """The content of one document about one run: its records as a ``table``, its own statistics as ``declared``.
-
-    ``name`` is the document's name in its format; ``beside`` are other files that were read from its folder. ``checks`` are
-    declared checks. ``completed`` is None if unknown. ``matched``, ``ignored`` and ``unmatched`` count its records: the
-    elements of its array, or its lines, or one for the whole document. ``stated_first``: values of ``declared`` take
-    precedence over the records, because the document has only a part of the records that it was made from.
-    """
+class Foreign:
+    """The origin of a document; ``beside`` are other files that were read from its folder."""
 
     format: str
-    name: str = ""
     format_version: str | None = None
     producer: str | None = None
+    header: list[HeaderFact] = field(default_factory=list)
+    beside: list[Document] = field(default_factory=list)
+    problems: ProblemCounter = field(default_factory=ProblemCounter)
+
+    def add_fact(self, pointer: str, value: object, source: str) -> None:
+        """Add a fact to the header; None is ignored, and a value of the wrong type is a problem."""
+        if value is not None:
+            try:
+                self.header.append(HeaderFact(pointer, checked(pointer, value), source))
+            except ValueError as error:
+                self.problems.add("header_value_left_out", None, f"{source}: {pointer} {error}")
+
+    def origin(self) -> dict[str, Any]:
+        """Return the origin as a document has it."""
+        version, producer = shown(self.format_version, 100), shown(self.producer, 200)
+        return {"kind": "import", "format": self.format, "format_version": version, "producer": producer}
+
+
+def shown(value: str | None, limit: int = 500) -> str | None:
+    """Return a text for a document, at most ``limit`` characters of it; None if nothing is left."""
+    return (safe_text(value, limit) or None) if value is not None else None
+
+
+@dataclass
+class ForeignRun(Foreign):
+    """The content of one document about one run: its records as a ``table``, its own statistics as ``declared``.
+
+    ``name`` is the document's name in its format. ``checks`` are declared checks. ``completed`` is None if unknown.
+    ``matched``, ``ignored`` and ``unmatched`` count its records: the elements of its array, or its lines, or one for
+    the whole document. ``stated_first``: values of ``declared`` take precedence over the records, because the
+    document has only a part of the records that it was made from.
+    """
+
+    name: str = ""
     trainer: str | None = None
     count: int = 0
     """How many records were added."""
     declared: list[DeclaredPhase] = field(default_factory=list)
-    header: list[HeaderFact] = field(default_factory=list)
     run: dict[str, Any] = field(default_factory=dict)
     checks: dict[str, bool | None] = field(default_factory=dict)
     stated_first: bool = False
@@ -126,8 +144,6 @@ class ForeignRun:
     """Message if the document, and therefore the run, is cut off."""
     failure: DeclaredFailure | None = None
     attachments: list[dict[str, Any]] = field(default_factory=list)
-    beside: list[Document] = field(default_factory=list)
-    problems: ProblemCounter = field(default_factory=ProblemCounter)
     matched: int = 0
     ignored: int = 0
     unmatched: int = 0
@@ -175,10 +191,6 @@ class ForeignRun:
     def table(self) -> EventTable:
         """The records."""
         return EventTable(log_of(self._sources.values())).having(step=self._steps, planned=self._planned)
-
-    def add_fact(self, pointer: str, value: object, source: str) -> None:
-        """Add a fact to the header; None is ignored, and a value of the wrong type is a problem."""
-        add_fact(self.header, self.problems, pointer, value, source)
 
     def add_from(self, document: Value, pointer: str, *path: str) -> None:
         """Add the text, number or truth value at ``path`` of the document as a fact; any other value is ignored."""

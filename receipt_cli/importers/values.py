@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cache
 from typing import Literal
 
@@ -132,6 +133,11 @@ class ProblemCounter:
         if len(self.first) < MAX_FIRST:
             self.first.append(Problem(kind, line, safe_text(detail) or kind, safe_text(excerpt, _MAX_VALUE)))
 
+    def add_repeated(self, keys: Sequence[str]) -> None:
+        """Add a problem for each of the ``keys`` that an object has twice."""
+        for key in dict.fromkeys(keys):
+            self.add("repeated_key", None, f"{key[:128]} occurs twice in one object with different values: ignored both")
+
 
 @dataclass(slots=True)
 class RecordValues:
@@ -143,6 +149,13 @@ class RecordValues:
     others: dict[str, float] = field(default_factory=dict)
     facts: dict[str, float | str] = field(default_factory=dict)
     meanings: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
+
+
+def rfc3339(seconds: float | None) -> str | None:
+    """Return seconds since 1970 as RFC 3339; None for what is no time of a computer."""
+    if seconds is None or not 0 < seconds < 1 << 34:
+        return None
+    return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def read_record(

@@ -75,7 +75,7 @@ def read(json_text: JsonText, document: Value, beside: Beside = lambda _: None) 
     """Return the run in a summary."""
     summary = document if isinstance(document, dict) else {}
     signs, trainer, names = next(dialect for dialect in DIALECTS if dialect[0] <= summary.keys())
-    foreign = ForeignRun(FORMAT, NAME, producer="wandb", trainer=trainer, matched=1)
+    foreign = ForeignRun(FORMAT, name=NAME, producer="wandb", trainer=trainer, matched=1)
     values = read_record(_flat(summary), names, foreign.problems, None, "")
     phase = DeclaredPhase(last=values.step)
     phase.add_last(values)

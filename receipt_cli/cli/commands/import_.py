@@ -16,7 +16,7 @@ from receipt_cli.errors import ReceiptError, UsageError
 from receipt_cli.gpu_profile.format import GPUFL_FORMAT
 from receipt_cli.gpu_profile.importing import import_report, import_session, is_recording, is_report
 from receipt_cli.gpu_profile.nsys import NSYS_FORMAT
-from receipt_cli.importers.importing import import_any
+from receipt_cli.importers.importing import import_document
 from receipt_cli.importers.trackers.recognise import format_of, runs_in
 from receipt_cli.io.atomic import write_atomically
 from receipt_cli.io.compression import SUFFIXES
@@ -86,7 +86,7 @@ def _documents(
     """Yield each run of the files with a function that makes its receipt, or raises the error of a file without any."""
 
     def make(path: str, key: str | None) -> Mapping[str, Any]:
-        return import_any(path, declared, wanted=format_name, session=key, otherwise=path[-_NAME:], facts=facts)
+        return import_document(path, declared, wanted=format_name, session=key, otherwise=path[-_NAME:], facts=facts)
 
     def refuse(error: ReceiptError) -> Mapping[str, Any]:
         raise error
@@ -115,4 +115,4 @@ def _imported(
         return import_report(files, declared)
     if len(files) > 1:
         raise UsageError("import takes one document at a time", why="only a recorded session may be several files")
-    return import_any(files[0], declared, wanted=format_name, session=session, facts=facts)
+    return import_document(files[0], declared, wanted=format_name, session=session, facts=facts)

@@ -6,19 +6,20 @@ import os
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from receipt_cli import __version__
 from receipt_cli.errors import InputError, ReceiptError
 from receipt_cli.header.document import merge
+from receipt_cli.importers.model import shown
 from receipt_cli.importers.scores.model import Results
 from receipt_cli.importers.scores.printed import TABLES, TITLE, read_printed
 from receipt_cli.importers.scores.results import FORMATS as JSON_FORMATS
 from receipt_cli.importers.scores.results import MTEB
 from receipt_cli.importers.text import Document, JsonText, NotJson, Number, Value, at
+from receipt_cli.importers.values import rfc3339
 from receipt_cli.receipts.production import Declared, Request, produce, require_valid
-from receipt_cli.redaction.text import mask_texts, safe_text
+from receipt_cli.redaction.text import mask_texts
 
 SCHEMA_VERSION = "evaluation/2.0"
 FORMATS: dict[str, str] = {**{form.name: form.title for form in JSON_FORMATS}, TABLES: TITLE}
@@ -40,8 +41,7 @@ def read_results(document: Document, beside: Callable[[str], Document | None], w
     if form is None or not isinstance(value, dict):
         return None
     results = form.read(value)
-    for key in dict.fromkeys(json_text.repeated):
-        results.problems.add("repeated_key", None, f"{key[:128]} occurs twice in one object with different values: ignored both")
+    results.problems.add_repeated(json_text.repeated)
     if form.name == MTEB and results.model is None:
         _add_model(results, beside(_META))
     return results
@@ -101,8 +101,8 @@ def evaluation(results: Results, document: Document, declared: Declared) -> dict
     if not results.scores:
         first = results.problems.first
         raise InputError("holds no score that can be read", where=document.name, why=first[0].detail if first else "")
-    run = {"started_at": _stamp(results.started_at), **declared.run}
-    model = {"name": _short(results.model), "revision": _short(results.revision), "step": results.step}
+    run = {"started_at": rfc3339(results.started_at), **declared.run}
+    model = {"name": shown(results.model), "revision": shown(results.revision), "step": results.step}
     problems = results.problems
     made = {
         "schema_version": SCHEMA_VERSION,
@@ -116,12 +116,9 @@ def evaluation(results: Results, document: Document, declared: Declared) -> dict
         "model": model if any(value is not None for value in model.values()) else None,
         "scores": [asdict(score) for score in results.scores],
         "origin": {
-            "kind": "import",
-            "format": results.format,
-            "format_version": _short(results.format_version),
-            "producer": _short(results.producer),
+            **results.origin(),
             "files": [
-                {"name": _short(os.path.basename(file.name)) or "?", "sha256": file.sha256, "size_bytes": file.size_bytes}
+                {"name": shown(os.path.basename(file.name)) or "?", "sha256": file.sha256, "size_bytes": file.size_bytes}
                 for file in (document, *results.beside)
             ],
             "problems": {
@@ -134,14 +131,3 @@ def evaluation(results: Results, document: Document, declared: Declared) -> dict
     }
     require_valid(made, "evaluation", document.name)
     return made
-
-
-def _short(value: str | None) -> str | None:
-    return (safe_text(value, 500) or None) if value is not None else None
-
-
-def _stamp(seconds: float | None) -> str | None:
-    """Return seconds since 1970 as RFC 3339; None for what is no time of a computer."""
-    if seconds is None or not 0 < seconds < 1e11:
-        return None
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from receipt_cli.definitions.units import read_number
-from receipt_cli.header.values import HeaderFact
-from receipt_cli.importers.model import add_fact
-from receipt_cli.importers.text import Document, Number, Value
-from receipt_cli.importers.values import ProblemCounter, spelled_number
+from receipt_cli.importers.model import Foreign
+from receipt_cli.importers.text import Number, Value
+from receipt_cli.importers.values import spelled_number
 from receipt_cli.patterns import compile_later
 from receipt_cli.redaction.text import safe_text
 
@@ -66,26 +65,20 @@ class Score:
 
 
 @dataclass
-class Results:
-    """The results in one document; ``beside`` are other files that were read.
+class Results(Foreign):
+    """The results in one document.
 
     ``model`` and ``revision`` say what was evaluated, ``step`` the training step of the checkpoint. ``started_at`` is in
     seconds since 1970.
     """
 
-    format: str
-    format_version: str | None = None
-    producer: str | None = None
     model: str | None = None
     revision: str | None = None
     step: int | None = None
     started_at: float | None = None
     complete: bool = True
     config: dict[str, Any] = field(default_factory=dict)
-    header: list[HeaderFact] = field(default_factory=list)
     scores: list[Score] = field(default_factory=list)
-    beside: list[Document] = field(default_factory=list)
-    problems: ProblemCounter = field(default_factory=ProblemCounter)
 
     def add(self, scores: Iterable[Score]) -> None:
         """Add the scores of one table or file, each once.
@@ -113,10 +106,6 @@ class Results:
         if len(fresh) > room:
             self.problems.add("too_many_scores", None, f"{len(fresh) - room} scores after the first {MAX_SCORES} are left out")
         self.scores += fresh[:room]
-
-    def add_fact(self, pointer: str, value: object, source: str) -> None:
-        """Add a fact to the header; None and values of another type are left out."""
-        add_fact(self.header, self.problems, pointer, value, source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence, Set
-from contextlib import closing
+from collections.abc import Iterator, Sequence, Set
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,22 +14,27 @@ MAGIC = b"SQLite format 3\0"
 _SHOWN = 10
 
 
-def opened(path: Path) -> closing[sqlite3.Connection]:
-    """Return a read-only connection that ``with`` closes.
+@contextmanager
+def opened(path: Path, kind: str) -> Iterator[sqlite3.Connection]:
+    """Open the database of ``kind``, such as MLflow's, read-only for a block. Raises ``InputError``, also in the block.
 
     A database in WAL mode without its journal is opened as one that nobody changes: SQLite would create files beside it.
     """
     journal = path.with_name(f"{path.name}-wal")
     how = "mode=ro" if journal.exists() else "mode=ro&immutable=1"
-    return closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?{how}", uri=True))
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?{how}", uri=True)) as database:
+            yield database
+    except (sqlite3.Error, TypeError) as error:  # TypeError: a null where a value must be
+        raise InputError(f"cannot be read as {kind} database", where=str(path), why=str(error)[:200]) from error
 
 
 def tables_of(path: Path) -> Set[str]:
     """Return the names of the tables of a database; none for a file that is not a database."""
     try:
-        with opened(path) as database:
+        with opened(path, "an SQLite") as database:
             return {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    except sqlite3.Error:
+    except InputError:
         return frozenset()
 
 

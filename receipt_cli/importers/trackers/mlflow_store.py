@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from receipt_cli.importers.model import DeclaredFailure, ForeignRun
 from receipt_cli.importers.text import Document
 from receipt_cli.importers.trackers.curves import Curves
 from receipt_cli.importers.trackers.database import opened
+from receipt_cli.importers.values import rfc3339
 from receipt_cli.importers.wandb_summary import read_config
 
 FORMAT = "mlflow"
@@ -53,11 +52,8 @@ def keys(path: Path) -> list[tuple[str, str]]:
     if path.is_dir():
         return [(folder.name, str(_meta(folder).get("run_name") or "")) for folder in run_folders(path)]
     query = "SELECT run_uuid, coalesce(name, '') FROM runs WHERE lifecycle_stage = 'active' ORDER BY start_time, run_uuid"
-    try:
-        with opened(path) as database:
-            return [(str(key), str(name)) for key, name in database.execute(query)]
-    except sqlite3.Error as error:
-        raise InputError("cannot be read as MLflow's database", where=str(path), why=str(error)[:200]) from error
+    with opened(path, "MLflow's") as database:
+        return [(str(key), str(name)) for key, name in database.execute(query)]
 
 
 def read(foreign: ForeignRun, path: Path, key: str) -> tuple[ForeignRun, Document]:
@@ -105,8 +101,7 @@ def _own_name(name: str, tags: Mapping[str, str]) -> str:
 def _add_run(foreign: ForeignRun, stored: StoredRun) -> None:
     """Add status, times and parameters of a run that MLflow's client recorded."""
     for name, moment in (("started_at", stored.started_ms), ("finished_at", stored.finished_ms)):
-        if moment is not None and 0 < moment < 1 << 44:
-            foreign.run[name] = f"{datetime.fromtimestamp(moment // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        foreign.run[name] = None if moment is None else rfc3339(moment / 1000)
     if stored.status == "FINISHED":
         foreign.completed = True
     elif stored.status in ("FAILED", "KILLED"):
@@ -138,20 +133,17 @@ def _rows(stored: StoredRun) -> str:
 
 
 def _from_database(path: Path, key: str) -> StoredRun:
-    try:
-        with opened(path) as database:
-            query = "SELECT run_uuid, name, status, start_time, end_time FROM runs WHERE run_uuid = ?"
-            found, name, status, start, end = database.execute(query, (key,)).fetchone()
-            stored = StoredRun(found, name or "", status or "", start, end)
-            for table, into in (("params", stored.params), ("tags", stored.tags)):
-                into.update(database.execute(f"SELECT key, value FROM {table} WHERE run_uuid = ?", (key,)))
-            query = (
-                "SELECT key, CASE WHEN is_nan THEN 'NaN' ELSE value END, timestamp, step FROM metrics WHERE run_uuid = ?"
-                " ORDER BY timestamp, step, key"
-            )
-            stored.metrics = [(n, _value(value), at, step) for n, value, at, step in database.execute(query, (key,))]
-    except (sqlite3.Error, TypeError) as error:
-        raise InputError("cannot be read as MLflow's database", where=str(path), why=str(error)[:200]) from error
+    with opened(path, "MLflow's") as database:
+        query = "SELECT run_uuid, name, status, start_time, end_time FROM runs WHERE run_uuid = ?"
+        found, name, status, start, end = database.execute(query, (key,)).fetchone()
+        stored = StoredRun(found, name or "", status or "", start, end)
+        for table, into in (("params", stored.params), ("tags", stored.tags)):
+            into.update(database.execute(f"SELECT key, value FROM {table} WHERE run_uuid = ?", (key,)))
+        query = (
+            "SELECT key, CASE WHEN is_nan THEN 'NaN' ELSE value END, timestamp, step FROM metrics WHERE run_uuid = ?"
+            " ORDER BY timestamp, step, key"
+        )
+        stored.metrics = [(n, _value(value), at, step) for n, value, at, step in database.execute(query, (key,))]
     stored.name = stored.tags.get("mlflow.runName") or stored.name
     return stored
 

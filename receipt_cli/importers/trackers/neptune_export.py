@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from receipt_cli.errors import InputError
 from receipt_cli.importers.model import DeclaredFailure, ForeignRun
 from receipt_cli.importers.text import Document
 from receipt_cli.importers.trackers.curves import Curves
-from receipt_cli.importers.values import whole_step
+from receipt_cli.importers.values import rfc3339, whole_step
 from receipt_cli.importers.wandb_summary import read_config
 from receipt_cli.io.duckdb import Damaged, Database
 
@@ -125,8 +124,7 @@ def _add_run(foreign: ForeignRun, settings: Mapping[str, _Attribute], run: str) 
 
     foreign.run["name"] = told("sys/name") or run or None
     began = settings.get("sys/creation_time")
-    if began is not None and began.moment is not None and 0 < began.moment < 1 << 34:
-        foreign.run["started_at"] = f"{datetime.fromtimestamp(int(began.moment), UTC):%Y-%m-%dT%H:%M:%SZ}"
+    foreign.run["started_at"] = None if began is None else rfc3339(began.moment)
     if told("sys/failed") == "true":
         foreign.failure = DeclaredFailure("Neptune's sys/failed is true")
     own = {path: {"value": _plain(value)} for path, value in settings.items() if not path.startswith(_SYSTEM)}

@@ -100,7 +100,7 @@ def read(path: str, format_name: str, session: str | None) -> tuple[ForeignRun, 
     if format_name in _STORES:
         store = _STORES[format_name]
         key = choose(store.keys(given), given, session)
-        return store.read(ForeignRun(format_name, key), given, key)
+        return store.read(ForeignRun(format_name, name=key), given, key)
     its = _FILES[format_name]
     runs = its.runs(given) if given.is_dir() else [given]
     if len(runs) > 1:
@@ -110,7 +110,7 @@ def read(path: str, format_name: str, session: str | None) -> tuple[ForeignRun, 
     if not paths:
         raise InputError("has no run", where=path)
     documents = _documents(paths)
-    return its.read(ForeignRun(format_name, documents[0].name, beside=documents[1:]), documents, paths), documents[0]
+    return its.read(ForeignRun(format_name, name=documents[0].name, beside=documents[1:]), documents, paths), documents[0]
 
 
 def _documents(paths: list[Path]) -> list[Document]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
-from receipt_cli.errors import InputError
 from receipt_cli.importers.model import ForeignRun
 from receipt_cli.importers.text import Document, JsonText, NotJson, Number, Value
 from receipt_cli.importers.trackers.curves import MAX_RECORDS, Curves
 from receipt_cli.importers.trackers.database import opened
-from receipt_cli.importers.values import python_value, words
+from receipt_cli.importers.values import python_value, rfc3339, words
 from receipt_cli.importers.wandb_summary import read_config
 
 FORMAT = "trackio"
@@ -28,27 +27,21 @@ _CREATED = "_Created"
 
 def keys(path: Path) -> list[tuple[str, str]]:
     """Return (id, name) of each run with metrics, the first logged first. Raises ``InputError``."""
-    try:
-        with opened(path) as database:
-            key = _key(database, "metrics")
-            query = f"SELECT {key}, max(run_name) FROM metrics GROUP BY {key} ORDER BY min(id)"
-            return [(str(run), str(name)) for run, name in database.execute(query)]
-    except sqlite3.Error as error:
-        raise _unreadable(path, error) from error
+    with opened(path, "Trackio's") as database:
+        key = _key(database, "metrics")
+        query = f"SELECT {key}, max(run_name) FROM metrics GROUP BY {key} ORDER BY min(id)"
+        return [(str(run), str(name)) for run, name in database.execute(query)]
 
 
 def read(foreign: ForeignRun, path: Path, key: str) -> tuple[ForeignRun, Document]:
     """Return a run of the database, and its document, whose digest covers only the run's own rows. Raises ``InputError``."""
-    try:
-        with opened(path) as database:
-            column = _key(database, "metrics")
-            query = f"SELECT timestamp, step, metrics, run_name FROM metrics WHERE {column} = ? ORDER BY id LIMIT ?"
-            calls = database.execute(query, (key, MAX_RECORDS + 1)).fetchall()
-            settings = database.execute(
-                f"SELECT config FROM configs WHERE {_key(database, 'configs')} = ? ORDER BY id DESC LIMIT 1", (key,)
-            ).fetchall()
-    except sqlite3.Error as error:
-        raise _unreadable(path, error) from error
+    with opened(path, "Trackio's") as database:
+        column = _key(database, "metrics")
+        query = f"SELECT timestamp, step, metrics, run_name FROM metrics WHERE {column} = ? ORDER BY id LIMIT ?"
+        calls = database.execute(query, (key, MAX_RECORDS + 1)).fetchall()
+        settings = database.execute(
+            f"SELECT config FROM configs WHERE {_key(database, 'configs')} = ? ORDER BY id DESC LIMIT 1", (key,)
+        ).fetchall()
     foreign.producer = "Trackio"
     curves = Curves(foreign)
     rows: list[dict[str, Value]] = []
@@ -62,7 +55,7 @@ def read(foreign: ForeignRun, path: Path, key: str) -> tuple[ForeignRun, Documen
     with suppress(ValueError, OverflowError):
         created = datetime.fromisoformat(words(config.get(_CREATED)) or "")
         if created.tzinfo is not None:  # else it is local to a machine that nobody knows
-            foreign.run["started_at"] = f"{created.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+            foreign.run["started_at"] = rfc3339(created.timestamp())
     read_config(foreign, {name: {"value": python_value(value)} for name, value in config.items()}, "import:/config")
     data = "".join(f"{row!r}\n" for row in [*calls, *settings]).encode("utf-8", "replace")
     return foreign, Document(key, "", hashlib.sha256(data).hexdigest(), len(data))
@@ -85,7 +78,3 @@ def _object(foreign: ForeignRun, cell: object, where: str) -> dict[str, Value]:
         return value
     foreign.problems.add("record_is_no_object", None, f"{where}: not a JSON object")
     return {}
-
-
-def _unreadable(path: Path, error: Exception) -> InputError:
-    return InputError("cannot be read as Trackio's database", where=str(path), why=str(error)[:200])

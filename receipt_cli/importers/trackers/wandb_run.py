@@ -8,14 +8,13 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from receipt_cli.importers.model import FIGURES, ForeignRun
 from receipt_cli.importers.text import Document, JsonText, NotJson, Number, Value, read_beside
 from receipt_cli.importers.trackers.curves import Curves
-from receipt_cli.importers.values import number_in, python_value
+from receipt_cli.importers.values import number_in, python_value, rfc3339
 from receipt_cli.importers.wandb_summary import METADATA, add_metadata, read_config
 from receipt_cli.io.protobuf import Malformed, fields, parts, signed, text
 
@@ -78,11 +77,11 @@ class _Reading:
                 self.curves.own = version.startswith("receipt ")
                 self.foreign.producer = (version if self.curves.own else f"wandb {version}")[:200]
             elif number == _HISTORY:
-                self.rows.append(self._items(content, 1))
+                self.rows.append(self._items(content))
             elif number == _SUMMARY:
-                self.summary.update(self._items(content, 1))
+                self.summary.update(self._items(content))
             elif number == _CONFIG:
-                self.config.update(self._items(content, 1))
+                self.config.update(self._items(content))
             elif number == _RUN:
                 self._run(content)
             elif number == _EXIT:
@@ -90,10 +89,10 @@ class _Reading:
                 return True
         return False
 
-    def _items(self, content: bytes, field: int) -> dict[str, Value]:
+    def _items(self, content: bytes) -> dict[str, Value]:
         """Return the items of a message, with nested keys joined by slashes."""
         items: dict[str, Value] = {}
-        for item in parts(content, field):
+        for item in parts(content, 1):
             key = text(item, 1) or "/".join(part.decode("utf-8", "replace") for part in parts(item, 2))
             try:
                 items[key] = JsonText(text(item, 16)).value()
@@ -103,14 +102,13 @@ class _Reading:
 
     def _run(self, content: bytes) -> None:
         for part in parts(content, 4):
-            self.config.update(self._items(part, 1))
+            self.config.update(self._items(part))
         run, foreign = self.foreign.run, self.foreign
         run["name"] = text(content, 8) or run.get("name")
         for time in parts(content, 17):
-            numbers = dict(fields(time))
-            seconds = numbers.get(1)
-            if isinstance(seconds, int) and 0 < seconds < 1 << 34 and not self.curves.own:
-                run["started_at"] = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+            seconds = dict(fields(time)).get(1)
+            if isinstance(seconds, int) and not self.curves.own:
+                run["started_at"] = rfc3339(seconds)
         for git in parts(content, 21):
             foreign.add_fact("/git/commit", text(git, 2) or None, "import:/run/git/commit")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ReceiptError
-from receipt_cli.importers.importing import import_any
+from receipt_cli.importers.importing import import_document
 from receipt_cli.importers.text import JsonText, NotJson
 from receipt_cli.receipts.production import InvalidReceipt
 from tests.fuzz.feed import Feed, change
@@ -32,7 +32,7 @@ def target(data: bytes) -> None:
     for name in ("wandb-metadata.json", "config.yaml"):
         (_FOLDER / name).write_bytes(text if beside else b"")
     try:
-        made = canonical_bytes(import_any(str(path)))
+        made = canonical_bytes(import_document(str(path)))
     except ReceiptError as error:
         assert not isinstance(error, InvalidReceipt) and error.exit_code in (3, 4), error.render()
     else:
