@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -70,12 +69,11 @@ def _from_file(path: str) -> Wall:
     except (ValueError, RecursionError) as error:
         why = str(error)[:200]
         raise InputError("is neither JSON nor nanochat's report.md", where=document.name, why=why, try_=_TRY) from error
-    for read in _READERS:
-        wall = read(value) if isinstance(value, dict) else None
-        if wall is not None:
-            return wall
-    why = f"{document.name} has neither _runtime nor run.wall_time_s"
-    raise UsageError("the file has no wall time", why=why, try_=_TRY)
+    wall = (_wandb(value) or _run(value)) if isinstance(value, dict) else None
+    if wall is None:
+        why = f"{document.name} has neither _runtime nor run.wall_time_s"
+        raise UsageError("the file has no wall time", why=why, try_=_TRY)
+    return wall
 
 
 def _wandb(document: dict[str, Any]) -> Wall | None:
@@ -108,6 +106,3 @@ def _moment(value: object) -> datetime | None:
         return datetime.fromisoformat(value)
     except ValueError:
         return None
-
-
-_READERS: tuple[Callable[[dict[str, Any]], Wall | None], ...] = (_wandb, _run)
