@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias, get_args
@@ -100,6 +100,8 @@ _WHOLE = frozenset({("header", "hardware", "accelerators"), ("header", "cost"), 
 """Objects that are compared as a whole."""
 _ORIGINS = ("header", "sources")
 """Path of the sources of header values, which are not compared."""
+_DECIDES = ("/header/flags/", "/header/execution/")
+"""Prefixes of fields that affect numerics."""
 _NEEDED = ("/header/hardware/accelerators", "/header/flags/precision", "/header/flags/sequence_length")
 """Fields that cause a caveat if both runs lack them."""
 
@@ -118,6 +120,14 @@ class FieldDifference:
         """Whether a side lacks the field."""
         return self.a is None or self.b is None
 
+    @property
+    def decides(self) -> bool:
+        """Whether runs that differ in it are not alike: the policy blocks it, or it affects numerics and is not ignored."""
+        return self.severity == "block" or (self.severity != "ignore" and self.pointer.startswith(_DECIDES))
+
+    def __str__(self) -> str:
+        return f"{self.pointer} is unknown on one side" if self.unknown else f"{self.pointer} differs"
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -133,7 +143,7 @@ def judge(a: Document, b: Document, policy: Policy) -> Judgement:
     fields = tuple(_fields(a, b, policy))
     blocking = [f"{f.pointer} differs" for f in fields if f.severity == "block"]
     doubtful = [f for f in fields if f.severity == "warn"]
-    weak = [f"{f.pointer} is unknown on one side" if f.unknown else f"{f.pointer} differs" for f in doubtful]
+    weak = [str(field) for field in doubtful]
     unknown = [at for at in _NEEDED if value_at(a, split_pointer(at)) is value_at(b, split_pointer(at)) is None]
     weak += [f"{at} is unknown on both sides" for at in unknown]
     weak += _readings(a, b)
@@ -151,6 +161,11 @@ def _fields(a: Document, b: Document, policy: Policy) -> Iterator[FieldDifferenc
         if severity == "block" and (left is None or right is None):
             severity = policy.unknown
         yield FieldDifference(place, severity, left, right)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first three names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def describe_run(document: Document) -> dict[str, Any]:

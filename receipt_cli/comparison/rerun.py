@@ -7,13 +7,13 @@ not name the data; where one log prints fewer digits, the runs are the same with
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from receipt_cli.comparison.comparable import Document, FieldDifference, Policy, judge
+from receipt_cli.comparison.comparable import Document, FieldDifference, Policy, judge, listed
 from receipt_cli.comparison.streams import Stream, Streams
 from receipt_cli.numeric.array_types import Floats, Mask
 
@@ -25,8 +25,6 @@ SameRun = Literal[
 VERDICTS: tuple[SameRun, ...] = get_args(SameRun)
 SAME = VERDICTS[:3]
 """Verdicts of runs that print the same."""
-_DECIDES = ("/header/flags/", "/header/execution/")
-"""Prefixes of fields that decide unless the policy ignores them: they affect numerics."""
 _START = "/header/flags/start_step"
 _PARAMETERS = "/header/model/parameter_digest"
 _DATA = "/header/data/"
@@ -205,32 +203,22 @@ def _configuration(a: Document, b: Document, policy: Policy, *, resumed: bool) -
     beside = ("/header/seeds/", _DATA, _START, _PARAMETERS)
     mine = [f for f in judgement.differences if not f.pointer.startswith(beside)]
     elastic = [f for f in mine if resumed and f.pointer.startswith(_ELASTIC)]
-    deciding = [f for f in mine if f not in elastic and _decides(f)]
+    deciding = [f for f in mine if f not in elastic and f.decides]
     deciding += [f for f in mine if f.unknown and f not in (*deciding, *elastic) and policy.severity(f.pointer) == "block"]
     apart, unknown = [f for f in deciding if not f.unknown], [f for f in deciding if f.unknown]
     fields = {"differences": [_field(f) for f in apart], "unknown": [_field(f) for f in unknown]}
-    notes = [f"{f.pointer} is unknown on one side" if f.unknown else f"{f.pointer} differs" for f in mine if f not in deciding]
+    notes = [str(f) for f in mine if f not in deciding]
     notes += [reason for reason in judgement.reasons if not reason.startswith("/")]
     notes += [reason for reason in judgement.reasons if reason.endswith("unknown on both sides")]
     if apart:
-        return Part(False, f"{_list(f.pointer for f in apart)} differ" + "s" * (len(apart) == 1), fields), notes
+        return Part(False, f"{listed([f.pointer for f in apart])} differ" + "s" * (len(apart) == 1), fields), notes
     if unknown:
-        return Part(None, f"only one run has {_list(f.pointer for f in unknown)}", fields), notes
+        return Part(None, f"only one run has {listed([f.pointer for f in unknown])}", fields), notes
     return Part(True, "all deciding fields are equal", fields), notes
-
-
-def _decides(difference: FieldDifference) -> bool:
-    named = difference.severity != "ignore" and difference.pointer.startswith(_DECIDES)
-    return difference.severity == "block" or named
 
 
 def _field(difference: FieldDifference) -> dict[str, Any]:
     return {"pointer": difference.pointer, "a": difference.a, "b": difference.b}
-
-
-def _list(pointers: Iterable[str]) -> str:
-    names = list(pointers)
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _seeds(a: Document, b: Document) -> Part:
@@ -243,7 +231,7 @@ def _seeds(a: Document, b: Document) -> Part:
         return Part(None, "no seed is known of " + ("either run" if not left and not right else "a" if not left else "b"), seeds)
     alone = sorted(left.keys() ^ right.keys())
     if alone:
-        return Part(None, f"only one run has {_list(alone)}", seeds)
+        return Part(None, f"only one run has {listed(alone)}", seeds)
     return Part(True, ", ".join(f"{name} {value}" for name, value in left.items()), seeds)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
 from receipt_cli.analysis.checks import contradicted_metrics
-from receipt_cli.comparison.comparable import Document, FieldDifference, Policy, judge
+from receipt_cli.comparison.comparable import Document, FieldDifference, Policy, judge, listed
 
 SCHEMA_VERSION = "scaling/1.0"
 Kind = Literal["strong", "weak", "unknown"]
@@ -18,7 +19,6 @@ _GROWING = (
     "/header/flags/tokens_per_step", "/header/flags/gradient_accumulation_steps", "/header/flags/samples_per_step",
 )  # fmt: skip
 """Fields that follow from the number of devices."""
-_DECIDES = ("/header/flags/", "/header/execution/")
 _DEVICES = "/header/hardware/accelerators"
 _DEGREES = ("data", "tensor", "pipeline", "context")
 
@@ -71,10 +71,7 @@ def _devices(document: Document) -> int | None:
         return degrees["world_size"]
     sizes = [size for kind in _DEGREES if (size := degrees.get(kind)) is not None]
     if len(sizes) == len(_DEGREES):
-        product = 1
-        for size in sizes:
-            product *= size
-        return product
+        return math.prod(sizes)
     counts = [entry["count"] for entry in header["hardware"]["accelerators"] or []]
     return sum(counts) if counts and None not in counts else None
 
@@ -89,14 +86,10 @@ def _unlike(named: Sequence[tuple[str, Document, int | None]], policy: Policy, n
     for name, document, _ in others:
         judgement = judge(base, document, policy)
         differing = [f for f in judgement.differences if not _follows(f)]
-        apart = [f.pointer for f in differing if not f.unknown and (f.severity == "block" or _decides(f))]
+        apart = [f.pointer for f in differing if f.decides and not f.unknown]
         if apart:
-            return f"{first} and {name} differ in {', '.join(apart[:3])}" + (
-                f" and {len(apart) - 3} more" if len(apart) > 3 else ""
-            )
-        notes += [
-            f"{f.pointer} {'is unknown on one side' if f.unknown else 'differs'}" for f in differing if f.severity != "ignore"
-        ]
+            return f"{first} and {name} differ in {listed(apart)}"
+        notes += [str(f) for f in differing if f.severity != "ignore"]
         notes += [reason for reason in judgement.reasons if not reason.startswith("/")]
     return None
 
@@ -107,10 +100,6 @@ def _follows(difference: FieldDifference) -> bool:
         sides = [[{**entry, "count": None} for entry in side] for side in (difference.a, difference.b)]
         return sides[0] == sides[1]
     return difference.pointer in _GROWING
-
-
-def _decides(difference: FieldDifference) -> bool:
-    return difference.severity != "ignore" and difference.pointer.startswith(_DECIDES)
 
 
 def _rate(document: Document, measure: _Measure, devices: int) -> float | None:

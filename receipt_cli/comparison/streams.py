@@ -51,24 +51,7 @@ _BATCH = compile_later(
     r"(?i)(?<![\w.])epoch:? ?[:=]? *\[?(\d+)[^|\n]{0,12}?[ ,|\]]+batch(?:[ _](?:idx|index))?:? ?[:=]? *\[?(\d+)(?![\w.])"
 )
 """An epoch and the batch in it."""
-_HINTS = (
-    b"hash",
-    b"digest",
-    b"checksum",
-    b"sha256",
-    b"fingerprint",
-    b"shard",
-    b"pq",
-    b"group",
-    b"seen",
-    b"consumed",
-    b"batch",
-    b"sampler",
-    b"loader",
-    b"data",
-    b"file",
-    b"doc",
-)
+_HINTS = b"hash digest checksum sha256 fingerprint shard pq group seen consumed batch sampler loader data file doc".split()
 _OF_NUMBERS = compile_later(r"param|weight|grad|loss|logit")
 _OF_DATA = compile_later(r"data|row|batch|sample|token|fim|middle|shuffle|order|pack")
 MAX_CELLS = 5_000_000

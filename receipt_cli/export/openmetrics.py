@@ -60,7 +60,8 @@ def _figures(run: ExportedRun) -> Iterator[_Sample]:
 
 
 def _outcome(document: Mapping[str, Any]) -> Iterator[_Sample]:
-    run, failure, goodput, steps = document["run"], document["failure"], document["goodput"], _steps(document)
+    run, failure, goodput, summary = (document[part] for part in ("run", "failure", "goodput", "summary"))
+    steps = summary["steps"] if summary else {}
     for key, text in (("first", "First"), ("last", "Last"), ("planned", "Planned")):
         yield from _gauge(f"training_{key}_step", "", f"{text} step of the primary phase.", steps.get(key))
     yield from _gauge("training_step_records", "records", "Step records of the primary phase.", steps.get("record_count"))
@@ -95,11 +96,6 @@ def _identity(run: ExportedRun) -> Iterator[_Sample]:
     yield from _gauge("training_run_info", "", "Which run this is.", 1, **{k: v for k, v in known.items() if v})
     if run.at_ns is not None:
         yield from _gauge("training_run_timestamp_seconds", "seconds", "Time of the run, since 1970.", run.at_ns / 1e9)
-
-
-def _steps(document: Mapping[str, Any]) -> Mapping[str, int | None]:
-    steps: Mapping[str, int | None] = document["summary"]["steps"] if document["summary"] else {}
-    return steps
 
 
 def _gauge(name: str, unit: str, meaning: str, value: float | bool | None, /, **labels: str) -> Iterable[_Sample]:

@@ -43,8 +43,7 @@ def transaction_log_name(run: ExportedRun) -> str:
 
 def transaction_log(run: ExportedRun) -> bytes:
     """Return the run's configuration, its curves as history, its figures as summary, and its exit code."""
-    records = [_record(number, content) for number, content in enumerate(_contents(run), 1)]
-    return framed(records)
+    return framed(integer(1, number) + content for number, content in enumerate(_contents(run), 1))
 
 
 def _contents(run: ExportedRun) -> Iterator[bytes]:
@@ -96,10 +95,6 @@ def _json(value: object) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def _record(number: int, content: bytes) -> bytes:
-    return integer(1, number) + content
 
 
 def framed(records: Iterable[bytes]) -> bytes:

@@ -214,12 +214,8 @@ def verify(
 
 def _with_sources_of_its_values(header: Document) -> Document:
     """Return a header without sources of fields that it does not have: its version does not know them."""
-
-    sources = header["sources"].items()
-    return {
-        **header,
-        "sources": {place: source for place, source in sources if value_at(header, split_pointer(place)) is not None},
-    }
+    sources = header["sources"]
+    return {**header, "sources": {at: sources[at] for at in sources if value_at(header, split_pointer(at)) is not None}}
 
 
 def _derive(

@@ -2,7 +2,3 @@
 
 Start with ``compare``; ``ablations``, ``evaluations``, ``profiles`` and ``goldens`` have the rules.
 """
-
-from __future__ import annotations
-
-__all__: list[str] = []
