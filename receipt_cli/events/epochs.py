@@ -219,6 +219,11 @@ def _groups(table: EventTable, mask: Mask, first: Callable[[Source], int]) -> It
         yield (*keys[int(table.column("source")[rows[mine[0]]])], int(ranks[mine[0]])), rows[mine]
 
 
+def _first_of(source: Source) -> int:
+    """Return the number of the first epoch for a source; 1 if the log tells it."""
+    return 1 if source.rule.epochs_from is None else source.rule.epochs_from
+
+
 class _Running:
     """Holds the counters of lines that announce an epoch, each until the next such line of the same grammar and rank.
     Counters of lines without a rank hold for all ranks that have no such lines."""
@@ -246,6 +251,11 @@ class _Running:
             rows = np.flatnonzero(mine if rank == NO_RANK else mine & (table.rank == rank))
             latest = np.searchsorted(places, numbers[rows]) - 1
             found[rows[latest >= 0]] = held[name][latest[latest >= 0]]
+            if name == "epoch_number":  # records before the first such line are of the epoch before
+                before, earlier = rows[latest < 0], held[name][0] - 1
+                found[before] = np.where(table.chosen(before).by_source(_first_of) <= earlier, earlier, np.nan)
+            elif name == "epochs_planned":
+                found[rows[latest < 0]] = held[name][0]
         return np.where(np.isnan(own), found, own)
 
 
