@@ -111,7 +111,8 @@ def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vo
         inside = _ENCLOSED.search(left) if text.endswith("]") or left.endswith("=") else None
         if inside is not None and (inside["of"] or text.endswith("]")):  # ``Result(epoch=3, loss=2.1)``, ``[loss] 2.1``
             text, sure, bracket = inside[inside.lastindex or 0].strip(), True, bracket and not inside["of"]
-        if number and sorts[number - 1].integer and not names[-1].text and vocabulary.pattern(JOINED).match(left):
+        joined = number and sorts[number - 1].integer and not _is_counter(names[-1].text, vocabulary)
+        if joined and vocabulary.pattern(JOINED).match(left):
             text, sure = "", False
         if not text and (cell := _CELLS.fullmatch(left)) is not None and (number == 0 or left[0] == ","):
             text, sure = cell["name"], True
@@ -148,12 +149,16 @@ def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vo
 
 def _counted(column: Sort, left: str, right: str, text: str, vocabulary: Vocabulary) -> str:
     """Return the word behind a number that it counts: joined to it, or where the line begins (``After 2000 training steps``).
-    A word that is joined to a number with a name of its own (``text``) is the name of the next: ``epoch 0-step 10``."""
+    A word that is joined to a number whose name (``text``) is a counter's is the name of the next: ``epoch 0-step 10``."""
     whole = column.integer and column.kind == NUMBER
     leads = whole and vocabulary.pattern(LEADING).fullmatch(left.lstrip("-=#* ")) is not None
     found = vocabulary.pattern(COUNTED).match(right) if leads else None
-    found = found or (vocabulary.pattern(JOINED).match(right) if whole and not text else None)
+    found = found or (vocabulary.pattern(JOINED).match(right) if whole and not _is_counter(text, vocabulary) else None)
     return found["word"] if found is not None else ""
+
+
+def _is_counter(text: str, vocabulary: Vocabulary) -> bool:
+    return counter_of(normalise(text).split(), vocabulary) is not None
 
 
 def _before(literals: Sequence[bytes], number: int, left: str, vocabulary: Vocabulary) -> str:

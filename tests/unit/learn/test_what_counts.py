@@ -231,12 +231,48 @@ def test_a_part_of_an_epoch_before_the_step(epoch: str) -> None:
 
 
 def test_full_bars_between_a_heading_and_its_record() -> None:
-    """The first record's heading was cut off: there are more bars than two of each epoch."""
+    """The first record's heading was cut off: there are more bars than two of each epoch. It is of the epoch before."""
     lines = []
     for e in range(46, 90):
         lines += [f"Epoch [{e}/300]"] if e > 46 else []
         lines += [f"100%|####| {n}/{n} [00:4{e % 10}<00:00,  1.02it/s, loss={1 / e:.4f}, iou=0.{e}]" for n in (46, 11)]
         lines.append(f"loss {9 / e:.4f} - iou 0.{e} - val_loss {19 / e:.4f} - val_iou 0.0{e}")
     found = read(lines)
-    assert found["steps"] == (47, 89, 300, 43)
-    assert (found["loss"], found["val_loss"]) == ((0.1915, 0.1011), (0.4043, 0.2135))
+    assert found["steps"] == (46, 89, 300, 44)
+    assert (found["loss"], found["val_loss"]) == ((0.1957, 0.1011), (0.413, 0.2135))
+
+
+@pytest.mark.parametrize("heading", ["Epoch [1/10]", "Epoch 1 begins", "Epoch 0"])
+def test_the_total_below_the_only_epoch_is_no_plan(heading: str) -> None:
+    found = read([heading, *(f"Batch [{at}/80], loss: {2 - at / 80:.4f}" for at in range(1, 81)), "bye"])
+    assert found == {"steps": (1, 80, None, 80), "loss": (pytest.approx(1.9875), 1.0)}
+
+
+START = ["{at} INFO loading the data", "{at} INFO model with 4,810 parameters", "{at} INFO Starting training for 5 epoch(s)"]
+
+
+def appended(counted: bool) -> list[str]:
+    """Return three launches of a program that appends to its log, each shorter than the one before, and one without a step."""
+    lines: list[str] = []
+    for launch, records in enumerate([60, 50, 0, 40]):
+        at = f"2026-03-0{launch + 2} 10:00:00"
+        lines += [line.format(at=at) for line in START]
+        shown = "epoch {k} " if counted else ""
+        lines += [
+            f"{at} INFO {shown.format(k=k + 1)}Average training loss: {3 - launch / 10 - k / 100:.4f}" for k in range(records)
+        ]
+    return lines
+
+
+@pytest.mark.parametrize(("counted", "runs"), [(True, 4), (False, 3)])
+def test_a_short_banner_that_comes_again_begins_a_run(counted: bool, runs: int) -> None:
+    receipt = receipt_of(appended(counted))
+    assert receipt["derivation"]["launches"]["count"] == runs
+    summary = receipt["summary"]
+    assert (summary["steps"]["record_count"], summary["steps"]["restart_count"]) == (40, 0)
+    assert [summary["metrics"]["loss"][name] for name in ("first", "last")] == [2.7, pytest.approx(2.31)]
+
+
+def test_a_heading_that_counts_on_begins_no_run() -> None:
+    lines = [line for turn in range(4) for line in [f"round {turn}", "sampling", *(f"loss {3 - turn / 4:.2f}" for _ in range(9))]]
+    assert receipt_of(lines)["derivation"].get("launches") is None
