@@ -73,9 +73,9 @@ def find_borders(
 ) -> list[int]:
     """Return the numbers of lines before the second run of a gap, and before each start in it that came to no step.
 
-    A start prints the log's opening after a silence. The first border leaves the fewest lines on the wrong side. Ties: a line that calls a program or repeats the log's opening (the
-    first of ``openings`` that recurs), then the line after the longest silence, then the first printed line that is not
-    indented. ``near`` are the lines of each grammar's first near misses.
+    A start prints the log's opening after a silence. The first border leaves the fewest lines on the wrong side. Ties: a line
+    that calls a program or repeats the log's opening (the first of ``openings`` that recurs), then the line after the longest
+    silence, then the first printed line that is not indented. ``near`` are the lines of each grammar's first near misses.
     """
     begin = max(source.lines_before or 0, gap.body - 1 if gap.one == gap.other else 0, gap.last - 1 - NEAR)
     around = source.excerpt(begin, gap.first + NEAR) if gap.first - gap.last <= MOST_LINES else None

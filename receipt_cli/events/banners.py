@@ -48,8 +48,9 @@ def find_launches(events: EventTable, body: SegmentBody, catalogue: Catalogue, s
     return _part_failed_starts(launches, body, catalogue, streams)
 
 
-def find_banners(events: EventTable, streams: Sequence[Stream]) -> frozenset[int]:
-    """Return the positions in the log of steps that begin anew after most lines before the first step have come again.
+def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, bool]:
+    """Return the positions in the log of steps that begin anew after most lines before the first step have come again, and
+    whether these are many.
 
     Steps begin anew if they go back; steps without a number may if a line between them begins a launch. The log is read again
     for this, unless several processes wrote it. Raises ``InputError``.
@@ -61,20 +62,18 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> frozenset[int
         placed, anew = steps, _after_beginnings(events, steps)
     anew = anew[placed.line[anew] - placed.line[anew - 1] > SHORT]
     if not 0 < len(anew) <= MOST_STARTS or len(streams) > 1:
-        return frozenset()
+        return {}
     backs = list(zip(placed.line[anew - 1].tolist(), placed.line[anew].tolist(), placed.at[anew].tolist(), strict=True))
     source = joined(streams[0].parts)
     spans = [(source.lines_before, placed[0].line - 1), *((before, line - 1) for before, line, _ in backs)]
     again = source.reopen() if spans[0][1] - spans[0][0] >= SHORT else None
     if again is None:
-        return frozenset()
+        return {}
     first, *others = _lines_of(again, spans)
     head, texts = frozenset(filter(None, _shapes(first))), _banner(_texts(first))
-    return frozenset(
-        at
-        for (_, _, at), lines in zip(backs, others, strict=False)
-        if len(head.intersection(_shapes(lines))) >= max(COMMON, len(head) / 2) or _come_again(texts, _texts(lines))
-    )
+    after = [(at, lines) for (_, _, at), lines in zip(backs, others, strict=False)]
+    long = {at for at, lines in after if len(head.intersection(_shapes(lines))) >= max(COMMON, len(head) / 2)}
+    return {at: at in long for at, lines in after if at in long or _come_again(texts, _texts(lines))}
 
 
 def _after_beginnings(events: EventTable, steps: EventTable) -> Integers:

@@ -9,9 +9,10 @@ another model begins one wherever the steps go on. Otherwise it is the same run:
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ BANNER = 4
 """Twice the fewest kinds of header lines of a banner."""
 FOLD, DOUBT, UNNUMBERED = "fold", "doubt", "unnumbered"
 """Kinds of launches: one of many starts in a loop, one that only its records show, or one whose records have no number."""
+NO_BANNERS: Mapping[int, bool] = MappingProxyType({})
 MEMORY = "cuda_oom"
 """The reason of a failure that a program may catch to begin anew with a smaller batch."""
 LONG = 8
@@ -65,11 +67,13 @@ class Launch(NamedTuple):
     contested: tuple[int, ...] = ()
 
 
-def split_launches(events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Collection[int] = ()) -> list[Launch]:
+def split_launches(
+    events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Mapping[int, bool] = NO_BANNERS
+) -> list[Launch]:
     """Return the runs of a log in log order, at least one, each with its events.
 
-    ``banners``: positions in the log of step records after a banner that no rule reads. If a start in a loop (a fold) has no
-    banner of its own, the banner before it counts.
+    ``banners``: positions in the log of step records after a banner that no rule reads, and whether it is long. If a start in a
+    loop (a fold) has no banner of its own, the banner before it counts.
     """
     cuts, signs, contested = _cuts_of(events, body, catalogue, banners)
     launches: list[Launch] = []
@@ -109,7 +113,7 @@ def _places(events: EventTable) -> Floats:
 
 
 def _cuts_of(
-    events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Collection[int]
+    events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Mapping[int, bool]
 ) -> tuple[list[int], dict[int, str], list[int]]:
     """Return the rows that begin another launch; by row ``FOLD`` or ``DOUBT``, if it is one of these; and the contested rows.
 
@@ -153,7 +157,7 @@ class _Walk:
     """Finds where another launch begins, in one pass over the events.
     A step record that goes on from the record before it changes nothing: it is not looked at."""
 
-    def __init__(self, events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Collection[int]) -> None:
+    def __init__(self, events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Mapping[int, bool]) -> None:
         self.events = events
         self.banners = banners
         found = catalogue.among(body.markers)
@@ -370,7 +374,7 @@ class _Walk:
             return False
         if self.ended or track.reached_plan or self.starts.are_earlier(index, track, introduced=introduced):
             return True
-        if introduced:
+        if introduced and (not self.starts.are_repeated(index, track) or self.banners.get(event.at, True)):
             return not self.starts.are_repeated(index, track)
         if self._contest(index, track):
             return False
