@@ -150,7 +150,7 @@ def _rate_by_stamps(
     counter = metrics.get("tokens_total")
     if counter is None or counter.scope not in (None, "global") or grain is None or not known.used:
         return None
-    tokens, seconds = steps.growth("tokens_total"), steps.spans(slice(0, steps.count))
+    tokens, seconds = (steps.rises(column, slice(0, steps.count)) for column in (steps.filled("tokens_total"), steps.clock))
     with np.errstate(all="ignore"):
         figure = steps.figure(tokens / seconds, (tokens > 0) & (seconds > 0) & (seconds >= FINE_GAP * grain))
     if not len(figure.values):

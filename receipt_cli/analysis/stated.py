@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from receipt_cli.analysis.flops import Facts, Peak, TokenFlops, own_peak, positive, tokens_per_step, world_size
-from receipt_cli.analysis.goodput.model import Goodput, Wall, recorded_wall
+from receipt_cli.analysis.goodput.model import Goodput, Wall
 from receipt_cli.analysis.goodput.timestamps import LogTime
 from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.numeric.statistics import Statistic
@@ -78,7 +78,7 @@ class Options:
         facts = tuple(StatedFact(**fact) for fact in options.get("facts", ()))
         whole, running = options.get("log_complete"), options.get("running") is True
         job = None if options.get("job") is None else JobEnd(**options["job"])
-        wall, replaced = recorded_wall(options), options.get("replaced_bytes")
+        wall, replaced = None if options.get("wall") is None else Wall(**options["wall"]), options.get("replaced_bytes")
         return cls(options["grammar"], options["exit_code"], wall, whole, facts, running, job, replaced)
 
     def of_earlier_run(self) -> Options:

@@ -38,7 +38,8 @@ def count_epochs(table: EventTable) -> EventTable:
     """Return the table with steps, planned steps and epochs from its epoch counters, without records that are no step records.
     An epoch on a line of its own holds for the records of the same rank after it that print none."""
     table = _handed_on(table)
-    if any(name in distinct_counters(table) for name in COUNTERS):
+    printed = (source.rule.fields[name].target for source in table.sources for name in source.columns.numbers)
+    if any(kind == "structural" and name in COUNTERS for kind, name in printed):
         table = table.where(~_stale(table))
         table = _without_whole_runs(table)
         running = _Running(table)
@@ -47,12 +48,6 @@ def count_epochs(table: EventTable) -> EventTable:
         table = table.having(**counted(table, running)._asdict())
         table = table.having(**_single_passes(table))
     return _records(table)
-
-
-def distinct_counters(table: EventTable) -> set[str]:
-    """Return the names of the counters that any rule prints."""
-    every = (source.rule.fields[name].target for source in table.sources for name in source.columns.numbers)
-    return {name for kind, name in every if kind == "structural" and name in COUNTERS}
 
 
 def _handed_on(table: EventTable) -> EventTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 GOODPUT_RULE = "goodput/1"
 CLASSES = ("checkpoint", "eval", "compilation", "data_loading", "initialization", "wasted_progress", "idle")
@@ -22,12 +22,6 @@ class Wall(NamedTuple):
     seconds: float
     evidence: str
     phase: str | None = None
-
-
-def recorded_wall(options: Mapping[str, Any]) -> Wall | None:
-    """Return the wall time among the recorded options of a receipt; None if none was stated."""
-    wall = options.get("wall")
-    return None if wall is None else Wall(wall["seconds"], wall["evidence"], wall["phase"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,18 +73,11 @@ class Records(EventTable):
             self._times[name] = gathered(np.float64, self.count, possible)
         return self._times[name]
 
-    def spans(self, part: slice) -> Floats:
-        """Return the seconds between the stamps of each record and the one before; NaN for the first of an attempt."""
-        found: Floats = self.clock[part] - self._before(self.clock, part)
+    def rises(self, column: Floats, part: slice) -> Floats:
+        """Return the rise of a column from the record before to each in ``part``; NaN for the first of an attempt."""
+        found: Floats = column[part] - self._before(column, part)
         low, high = np.searchsorted(self.starts, [part.start, part.stop])
         found[self.starts[low:high] - part.start] = math.nan
-        return found
-
-    def growth(self, name: str) -> Floats:
-        """Return the rise of a counter from the record before to each (float64 [n]); NaN for the first of an attempt."""
-        values = self.filled(name)
-        found: Floats = np.diff(values, prepend=math.nan)
-        found[self.starts] = math.nan
         return found
 
     def _before(self, column: Array, part: slice) -> Array:

@@ -313,7 +313,7 @@ def paces(records: Records, marks: Placed) -> tuple[Floats, Floats]:
 
 def _spans(records: Records, marks: Placed, part: slice) -> Floats:
     """Return the seconds since the record before (float64); NaN also if a mark is between, or if both have one step."""
-    spans = records.spans(part)
+    spans = records.rises(records.clock, part)
     spans[records.covers[part] == 0] = math.nan
     low, high = np.searchsorted(marks.at, [part.start, part.stop])
     spans[marks.at[low:high] - part.start] = math.nan

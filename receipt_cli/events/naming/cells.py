@@ -170,15 +170,6 @@ class Notes:
         detail = f"{self.grammar.ref} {rule.name}.{name}: {text[:64]!r}"
         self.found.append(Problem("unreadable_value", line, detail, text[:EXCERPT_BYTES]))
 
-    def without_header(self, rule: Rule, line: int) -> None:
-        """Note a row of a table that does not fit the header before it."""
-        self.found.append(Problem("table_row_without_header", line, f"{rule.name}: cells do not fit the header", ""))
-
-    def orphan(self, orphans: Orphans) -> None:
-        """Note rows that belong to no block of a rule."""
-        if len(orphans.at):
-            self.orphans.append(orphans)
-
 
 class Orphans(NamedTuple):
     """Rows (n) of a rule that belong to no block: ``at`` (position in the log) and ``line`` of each (int64 [n]), and ``key``, the
@@ -226,10 +217,6 @@ class _Columns:
     def figure(self, name: str) -> str:
         """Return the first field with the target of a field: all fields of one target are one figure."""
         return self._first[self.rule.fields[name].target]
-
-    def first_counts(self, name: str) -> bool:
-        """Return whether the first value of a field counts: it is a metric."""
-        return self.rule.fields[name].target[0] == "metric"
 
     def extend(self, figure: Key, places: Integers, values: Floats, lines: Integers) -> None:
         """Add the values of a figure for the records at the indexes ``places`` (ascending), and the ``lines`` that print them."""
@@ -315,7 +302,7 @@ class _Part:
         """Return the records (ascending) that have a figure, their values, and the lines that print these."""
         field, name = figure
         parts = self._found.get(figure, [])
-        first = field and self.made.first_counts(name)
+        first = field and self.made.rule.fields[name].target[0] == "metric"
         numbers, known = np.empty(len(self.records)), np.zeros(len(self.records), np.bool_)
         for said, each in reversed(parts) if first else parts:
             numbers[said], known[said] = each, True
@@ -359,7 +346,7 @@ def _name_table(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
         last[latest >= 0] = header.whole()[latest[latest >= 0]]
         fits = counts[which] == wanted[last]
         for line in columns.line.whole()[rows[~fits]].tolist():
-            notes.without_header(rule, line)
+            notes.found.append(Problem("table_row_without_header", line, f"{rule.name}: cells do not fit the header", ""))
         piece = _Part(made, rows[fits], np.cumsum(fits) - 1, columns.line.whole()[rows], None)
         for form, every, all_digits in groups:
             for number, at, digits in _divided(last, every, all_digits):
@@ -393,7 +380,8 @@ def _name_blocks(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
         held = block >= 0
         alone = np.flatnonzero(~held)
         alone = alone[np.diff(rows.texts[alone], append=-1) != 0]  # the last text of each row
-        notes.orphan(Orphans(rule, rows.at[rows.texts[alone]], rows.line[rows.texts[alone]], keys, rows.keys[alone]))
+        if len(alone):
+            notes.orphans.append(Orphans(rule, rows.at[rows.texts[alone]], rows.line[rows.texts[alone]], keys, rows.keys[alone]))
         notes.joined.extend_array(rows.at[rows.texts[held]])
         first, same = _without_repeated(pairs, texts.start, block, rows.keys, len(keys), held)
         complete = {name: np.zeros(len(openings), np.bool_) for name in spec.requires}
