@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -137,32 +137,16 @@ def stamp(value: object) -> str | None:
         return None
 
 
-def memory(value: object, unit: str = "") -> int | None:
-    """Return the bytes of ``64Gi``, ``510000M`` or a number in ``unit``; M of Slurm and HTCondor is 1024 * 1024."""
+def memory(value: object, unit: str = "", kilo: int = 1024) -> int | None:
+    """Return the bytes of ``64Gi``, ``510000M`` or a number in ``unit``.
+    ``kilo`` is the meaning of K if it is not written Ki: 1024 for Slurm and HTCondor, 1000 for Kubernetes."""
     if isinstance(value, dict):
         value = whole(value)
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    return _size(str(value), unit, 1024)
-
-
-def decimal_memory(value: object) -> int | None:
-    """Return the bytes of a Kubernetes quantity; its M is 1000 * 1000, its Mi 1024 * 1024."""
-    return _size(str(value), "", 1000) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
-
-
-def _size(text: str, unit: str, kilo: int) -> int | None:
-    """Return the bytes of a printed size; ``kilo`` is the meaning of its K if it is not written Ki."""
-    found = _MEMORY.match(text)
+    found = _MEMORY.match(str(value)) if isinstance(value, int | float | str) else None
     if found is None:
         return None
     size = float(found[1]) * (1024 if found[3] else kilo) ** " KMGTPE".index((found[2] or unit or " ").upper())
     return int(size) if 0 < size <= _LARGEST else None
-
-
-def largest(values: Iterable[int | None]) -> int | None:
-    """Return the largest known value, or None."""
-    return max((value for value in values if value is not None), default=None)
 
 
 def first_of(table: Mapping[str, str], *texts: str | None) -> str | None:

@@ -10,7 +10,6 @@ from receipt_cli.evidence.model import (
     Job,
     at,
     count,
-    decimal_memory,
     first_of,
     items,
     memory,
@@ -142,7 +141,7 @@ def _of_pod(pod: dict[str, Any]) -> Job:
     elif ended is None:
         ended = "unknown" if code is None else "completed" if code == 0 else "failed"
     name, namespace = words(at(pod, "metadata", "name")), words(at(pod, "metadata", "namespace"))
-    limits = [decimal_memory(at(c, "resources", "limits", "memory")) for c in items(pod, "spec", "containers")]
+    limits = [memory(at(c, "resources", "limits", "memory"), kilo=1000) for c in items(pod, "spec", "containers")]
     known = [limit for limit in limits if limit is not None]
     node = words(at(pod, "spec", "nodeName"))
     return Job(

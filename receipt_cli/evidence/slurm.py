@@ -14,7 +14,6 @@ from receipt_cli.evidence.model import (
     count,
     first_of,
     items,
-    largest,
     memory,
     second,
     signalled,
@@ -91,7 +90,7 @@ def _of_json(job: dict[str, Any]) -> Job:
         started_at=second(at(job, "time", "start")),
         finished_at=second(at(job, "time", "end")),
         node_count=count(job.get("allocation_nodes")),
-        max_rss_bytes=largest(count(at(t, "count")) for t in tres) or None,
+        max_rss_bytes=max(filter(None, (count(at(t, "count")) for t in tres)), default=None),
         memory_limit_bytes=memory(at(granted, 0, "count"), "M"),
         aliases=_aliases(at(job, "array", "job_id"), at(job, "array", "task_id")),
     )
