@@ -24,6 +24,8 @@ from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.scan.segment import count_between
 
+_OF_FIRST = ("clock", "planned")
+"""Columns of the first redraw of a progress bar at a step that the last one gets."""
 LATE_RECORDS = 4
 """Number of records before a line whose step goes back among which one may have that step: the line describes it late."""
 
@@ -118,8 +120,8 @@ class _BySteps:
         """The index of the first record of each attempt so far."""
         self.additions = Additions()
         self.contests: list[Contest] = []
-        self.drawn: list[tuple[int, int]] = []
-        """Indexes of records of progress bars that are drawn again, each with the index of the redraw that stays."""
+        self.drawn: dict[int, int] = {}
+        """By index of a redraw of a progress bar that stays: the index of the first one at its step."""
         self.seen = 0
         self.latest: int | None = None
         """The last kept record with a step before the index ``seen``, up to which ``_numbered`` has looked; of any attempt."""
@@ -143,7 +145,8 @@ class _BySteps:
             done += 1
         begins = distinct_values(np.concatenate([np.array(self.begins), anew]))
         begins = np.searchsorted(np.flatnonzero(self.kept), begins)
-        table = self.additions.to(_as_drawn(table, *np.array(self.drawn).T) if self.drawn else table).where(self.kept)
+        drawn, first = (np.array([*each], np.int64) for each in (self.drawn.keys(), self.drawn.values()))
+        table = self.additions.to(_having(table, _OF_FIRST, drawn, first) if self.drawn else table).where(self.kept)
         return Attempts(table, begins, _standing(table.steps, begins), self.contests)
 
     def _takes(self, index: int) -> bool:
@@ -193,7 +196,7 @@ class _BySteps:
         # 2. a progress bar is drawn again: the last redraw is the record, and begins the attempt if the first one did
         elif row.rule.redraw and not _end_twice(self.steps[before : before + 1], self.steps[index : index + 1])[0]:
             additions.draw_again(last, row)
-            self.drawn.append((before, index))
+            self.drawn[index] = self.drawn.pop(before, before)
             self.kept[before] = False
             if self.begins[-1] == before:
                 self.begins[-1] = index
@@ -264,7 +267,7 @@ def _drawn_once(steps: EventTable) -> EventTable:
     if (early := _shown_early(steps, first, last)).any():
         return _drawn_once(_as_counted(steps, first, last, early))
     many = last > first
-    drawn = _as_drawn(steps, first[many], last[many])
+    drawn = _having(steps, _OF_FIRST, last[many], first[many])
     owner_of = np.repeat(last, np.diff(first, append=len(steps)))
     frames = np.flatnonzero(np.append(over, False))
     pairs = (numbers_in(steps.rows)[each[::-1]] for each in (owner_of[frames], frames))  # of the redraws the latest first
@@ -318,24 +321,20 @@ def _as_counted(steps: EventTable, first: Integers, last: Integers, early: Mask)
     begun = number[~goes_on[number] & (loss[first[number]] != loss[last[number]]) & (steps.steps[first[number]] > 0)]
     inner = number[goes_on[number]]
     rows, of = np.append(first[begun], last[inner - 1]), np.append(begun, inner)
-    columns = {name: np.array(steps.column(name)) for name in ("step", "planned", "epoch_step", "clock")}
-    for values in columns.values():
-        values[rows] = values[first[of]]
     kept = ~np.repeat(early, np.diff(first, append=len(steps)))
     kept[rows] = True
-    return steps.having(**columns).where(kept)
+    return _having(steps, ("step", "planned", "epoch_step", "clock"), rows, first[of]).where(kept)
 
 
 FEWEST_EARLY = 3
 """Steps whose figures are shown early, from which on it is no chance."""
 
 
-def _as_drawn(steps: EventTable, first: Integers, last: Integers) -> EventTable:
-    """Return the table with the times and plans of the rows ``first`` at the rows ``last``, pair by pair."""
-    columns = {name: np.array(steps.column(name)) for name in ("clock", "planned")}
+def _having(steps: EventTable, names: Sequence[str], rows: Integers, of: Integers) -> EventTable:
+    """Return the table with the values of the rows ``of`` in the named columns at ``rows``, pair by pair."""
+    columns = {name: np.array(steps.column(name)) for name in names}
     for values in columns.values():
-        for one, other in zip(first.tolist(), last.tolist(), strict=True):  # in turn: a redraw may be drawn again
-            values[other] = values[one]
+        values[rows] = values[of]
     return steps.having(**columns)
 
 
@@ -403,14 +402,4 @@ def attempts_by_epoch(steps: EventTable) -> Attempts:
                 additions.add(last, row)
     rows = np.flatnonzero(kept)
     starts = np.searchsorted(rows, begins)
-    table = additions.to(steps).chosen(rows)
-    stands = np.ones(len(rows), np.bool_)
-    if len(starts) > 1:
-        for _, own in table.series(known[rows]):
-            mine = numbers_in(own)
-            numbers = np.searchsorted(starts, mine, "right") - 1
-            lowest = np.full(len(starts), np.inf)
-            np.minimum.at(lowest, numbers, places[rows][mine])
-            later = np.append(np.minimum.accumulate(lowest[::-1])[::-1][1:], np.inf)
-            stands[mine] = places[rows][mine] < later[numbers]
-    return Attempts(table, starts, stands, contests)
+    return Attempts(additions.to(steps).chosen(rows), starts, _standing(places[rows], starts), contests)
