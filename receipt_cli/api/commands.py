@@ -15,7 +15,7 @@ from receipt_cli.comparison.comparable import DEFAULT, read_policy
 from receipt_cli.comparison.contrasts import compare_runs
 from receipt_cli.comparison.load import make_run, reach, read_target, short_names
 from receipt_cli.definitions.metrics import load_registry
-from receipt_cli.documents.migrate import migrate_bytes, replace_original, write_beside
+from receipt_cli.documents.migrate import migrate_bytes, replace_original, write_once
 from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import DataError, ReceiptError, UsageError
 from receipt_cli.grammar.catalog import get_grammar
@@ -193,7 +193,7 @@ def migrate(file: FilePath, *, to: str | None = None, output: FilePath | None = 
     elif output is not None:
         target = Path(os.fsdecode(output))
         target = target / path.name if target.is_dir() else target
-        write_beside(migrated, target)
+        write_once(target, migrated.data)
     row = {
         "file": str(path),
         "versions": list(migrated.versions),

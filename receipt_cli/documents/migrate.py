@@ -52,14 +52,9 @@ def _with_scores(document: Document) -> Document:
 def _minor_steps() -> Iterator[tuple[str, Edge]]:
     """Yield (start version, step) for each two neighbouring minor versions of each kind of document."""
     for kind in KINDS:
-        stated = [read_version(f"{entry.kind}/{entry.version}") for entry in list_schemas() if entry.kind == kind]
-        for old, new in pairwise(sorted(version for version in stated if version is not None)):
-            if old[1] == new[1]:
-                yield _stated(old), Edge(_stated(new), _keep)
-
-
-def _stated(version: tuple[str, int, int]) -> str:
-    return "{}/{}.{}".format(*version)
+        for old, new in pairwise(sorted((e for e in list_schemas() if e.kind == kind), key=lambda entry: entry.order)):
+            if old.order[0] == new.order[0]:
+                yield old.name, Edge(new.name, _keep)
 
 
 STEPS: Mapping[str, Edge] = {**dict(_minor_steps()), "evaluation/1.0": Edge("evaluation/2.0", _with_scores)}
@@ -97,7 +92,7 @@ def migrate(document: Document, to: str | None = None, steps: Mapping[str, Edge]
 
 
 def _check_known(version: str, steps: Mapping[str, Edge]) -> None:
-    known = [f"{entry.kind}/{entry.version}" for entry in list_schemas()]
+    known = [entry.name for entry in list_schemas()]
     known += [version for start, edge in steps.items() for version in (start, edge.to)]
     if version in known:
         return
@@ -168,11 +163,6 @@ def migrate_bytes(data: bytes, file: Path, to: str | None = None) -> MigratedFil
     return MigratedFile(file, data, canonical_bytes(moved.document), moved.versions, changes)
 
 
-def write_beside(migrated: MigratedFile, target: Path) -> None:
-    """Write the new document to ``target``. Raises ``OutputError`` if ``target`` exists with other bytes."""
-    _write_once(target, migrated.data)
-
-
 def replace_original(migrated: MigratedFile) -> Path | None:
     """Copy the original to ``STEM.DIGEST.json``, then replace the file; return the path of the copy, None if unchanged.
 
@@ -182,12 +172,13 @@ def replace_original(migrated: MigratedFile) -> Path | None:
         return None
     digest = hashlib.sha256(migrated.original).hexdigest()
     kept = migrated.file.with_name(f"{migrated.file.stem}.{digest[:DIGITS]}.json")
-    _write_once(kept, migrated.original)
+    write_once(kept, migrated.original)
     write_atomically(migrated.file, migrated.data)
     return kept
 
 
-def _write_once(path: Path, data: bytes) -> None:
+def write_once(path: Path, data: bytes) -> None:
+    """Write ``data`` to ``path``. Raises ``OutputError`` if it exists with other bytes."""
     try:
         write_new(path, data)
     except NameTaken:

@@ -31,6 +31,16 @@ class SchemaEntry:
     since: str
     sha256: str
 
+    @property
+    def name(self) -> str:
+        """Kind and version, as a document states them."""
+        return f"{self.kind}/{self.version}"
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Major and minor version."""
+        return tuple(map(int, self.version.split(".")))
+
 
 @cache
 def list_schemas() -> tuple[SchemaEntry, ...]:
@@ -72,7 +82,7 @@ def find_entry(name: str, version: str | None = None) -> SchemaEntry:
     """
     kind, _, stated = name.partition("/")
     entries = [entry for entry in list_schemas() if entry.kind == kind]
-    wanted = version or stated or (max(entries, key=lambda e: _order(e.version)).version if entries else "")
+    wanted = version or stated or (max(entries, key=lambda entry: entry.order).version if entries else "")
     for entry in entries:
         if entry.version == wanted:
             return entry
@@ -85,10 +95,6 @@ def get_json_schema(entry: SchemaEntry) -> dict[str, Any]:
     if not entry.path.endswith(".json"):
         raise DataError(f"{entry.kind} {entry.version} is not a JSON Schema", where=f"schemas/{entry.path}")
     return _parse_json(read_entry(entry), f"schemas/{entry.path}")
-
-
-def _order(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
 
 
 def read_version(stated: object) -> tuple[str, int, int] | None:
@@ -124,8 +130,7 @@ def _parse_json(text: bytes, where: str) -> dict[str, Any]:
 def keep_known(document: Mapping[str, Any], version: str) -> dict[str, Any]:
     """Return ``document`` without the fields that schema ``version`` (such as receipt/1.0) lacks; whole if that is unknown."""
     parts = read_version(version)
-    known = {f"{entry.kind}/{entry.version}" for entry in list_schemas()}
-    if parts is None or version not in known:
+    if parts is None or all(entry.name != version for entry in list_schemas()):
         return dict(document)
     root = get_schema(parts[0], f"{parts[1]}.{parts[2]}")[1]
     kept: dict[str, Any] = _kept(document, root, root)

@@ -273,7 +273,7 @@ def _route(stated: object) -> Finding | tuple[str, str, bool]:
     kind, major, minor = found
     if kind not in KINDS:
         return Finding("/schema_version", f"unknown kind of document {kind}; known: {kinds}", "unknown_kind")
-    known = [(int(a), int(b)) for a, b in (e.version.split(".") for e in list_schemas() if e.kind == kind)]
+    known = [entry.order for entry in list_schemas() if entry.kind == kind]
     minors = [b for a, b in known if a == major]
     if not minors:
         newest = "{}.{}".format(*max(known))

@@ -194,13 +194,13 @@ def checked_document(document: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise InputError("header file cannot be used", why=str(error), where=where) from None
 
 
-def file_facts(document: Mapping[str, Any], where: str = "header file") -> tuple[list[HeaderFact], list[str]]:
+def file_facts(document: Mapping[str, Any]) -> tuple[list[HeaderFact], list[str]]:
     """Return the facts of a header file's document, all with source ``file``, and a note of keys ignored.
 
-    ``where`` names the file in messages. Raises ``InputError`` for another kind of document or a value of the wrong type.
+    Raises ``InputError`` for another kind of document or a value of the wrong type.
     """
-    facts, unknown = _opened(document, where)
-    return facts, unknown_note(where, unknown)
+    facts, unknown = _opened(document, "header file")
+    return facts, unknown_note("header file", unknown)
 
 
 def _opened(document: Mapping[str, Any], where: str) -> tuple[list[HeaderFact], list[str]]:

@@ -336,10 +336,10 @@ def pieces(values: NDArray[Kind], size: int = PIECE) -> Iterator[NDArray[Kind]]:
         show(8 * size)
 
 
-def slices(count: int, before: int = 0) -> Iterator[slice]:
-    """Yield slices of ``count`` rows, each with ``before`` more rows at its start; release pages of files meanwhile."""
+def slices(count: int) -> Iterator[slice]:
+    """Yield slices of ``count`` rows; release pages of files meanwhile."""
     for begin in range(0, count, PIECE):
-        yield slice(max(0, begin - before), min(count, begin + PIECE))
+        yield slice(begin, min(count, begin + PIECE))
         show(8 * PIECE)
 
 

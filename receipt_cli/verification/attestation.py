@@ -40,7 +40,6 @@ class Signed(NamedTuple):
     envelope: bytes
     statement: bytes
     ssh_signature: bytes | None
-    key_id: str
 
 
 def statement(document: Mapping[str, Any], data: bytes, name: str) -> bytes:
@@ -81,9 +80,7 @@ def attest(document: Mapping[str, Any], data: bytes, name: str, key: Path, passw
     payload = statement(document, data, name)
     envelope = Envelope(payload, PAYLOAD, {})
     envelope.sign(signer)
-    return Signed(
-        canonical_bytes(envelope.to_dict()), payload, _ssh_signature(payload, key) if is_ssh else None, signer.public_key.keyid
-    )
+    return Signed(canonical_bytes(envelope.to_dict()), payload, _ssh_signature(payload, key) if is_ssh else None)
 
 
 def check(envelope: bytes, signer: Path, document: Mapping[str, Any], data: bytes, where: str) -> str:

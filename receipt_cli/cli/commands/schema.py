@@ -68,7 +68,7 @@ def diff(
     """
     entries = [find_entry(name) for name in (old, new)]
     changes = compare_schemas(*(get_json_schema(entry) for entry in entries))
-    names = [f"{entry.kind}/{entry.version}" for entry in entries]
+    names = [entry.name for entry in entries]
     if json_output:
         told = [change.document() for change in changes]
         write_json({"old": names[0], "new": names[1], "compatible": is_compatible(changes), "changes": told})
