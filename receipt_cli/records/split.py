@@ -116,21 +116,9 @@ def normalise(raw: bytes) -> bytes:
 
 
 _NONFINITE_SIGNS = (
-    b"#QNAN",
-    b"#SNAN",
-    b"#IND",
-    b"#INF",
-    b"(nan)",
-    b"nan(",
-    b"nan.",
-    b"NaN.",
-    b"NaN(",
-    b"NAN",
-    b"nfinity",
-    b"+inf",
-    b"+Inf",
-    b"Inf",
-)
+    b"#QNAN", b"#SNAN", b"#IND", b"#INF", b"(nan)", b"nan(", b"nan.", b"NaN.", b"NaN(", b"NAN", b"nfinity", b"+inf",
+    b"+Inf", b"Inf",
+)  # fmt: skip
 """Each non-standard spelling of a non-finite number contains one of these."""
 _NONFINITE = compile_later(
     rb"(?<=[\s:=(\[,|\"'>])(?P<sign>[+-]?)"

@@ -256,7 +256,7 @@ _NAMED: tuple[tuple[str, tuple[str, ...], re.Pattern[str], IsSecret], ...] = (
     ("named", places.LOOSE_LEADS, places.SPOKEN, _looks_random),
     ("named", places.LEADS, places.QUOTED, places.is_quoted_password),
     ("named", places.LEADS, places.SAID, places.is_said_password),
-    ("named", places.LEADS, places.SAID_LAST, places.is_last_password),
+    ("named", places.LEADS, places.SAID_LAST, places.is_quoted_password),
     ("named", ("password",), places.NETRC, _says_something),
     ("command", ("sshpass", "curl", "docker login", "wandb login", "mysql"), places.COMMAND, _says_something),
 )

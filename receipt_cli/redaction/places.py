@@ -264,8 +264,3 @@ def is_said_password(before: str, value: str) -> bool:
     if says_nothing(bare) or len(bare) < 4 or bare.startswith(("/", "~/", "./")) or "://" in bare:
         return False
     return _WORD.fullmatch(bare) is None or not (bare.islower() or bare.istitle())
-
-
-def is_last_password(before: str, value: str) -> bool:
-    """Return whether ``value`` is neither a placeholder nor an adjective for a password."""
-    return not says_nothing(value) and _QUALITY.fullmatch(value) is None

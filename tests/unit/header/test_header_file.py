@@ -51,7 +51,7 @@ def test_a_run_that_says_nothing_is_all_null(tmp_path: Path, run: object) -> Non
 def test_a_later_minor_version_is_read_and_its_new_keys_are_reported(tmp_path: Path) -> None:
     document = {"schema_version": "header/1.3", "run": {"owner": "x"}, "header": {"cloud": {"zone": "a"}}, "more": 1}
     read = read_header_file(write(tmp_path / "h", document))
-    assert file_facts(read, "h.json") == ([], ["h.json: unknown keys ignored: /cloud"])
+    assert file_facts(read) == ([], ["header file: unknown keys ignored: /cloud"])
 
 
 def test_a_byte_order_mark_is_allowed(tmp_path: Path) -> None:
