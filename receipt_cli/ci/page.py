@@ -28,29 +28,29 @@ def render_page(document: Mapping[str, Any], verdict: Verdict, style: Style) -> 
     result = Span("✓ passed", "good") if verdict.passed else Span("✗ failed", "bad")
     numbers = [f"{verdict.count(state)} {state}" for state in ("failed", "unknown", "passed", "noted") if verdict.count(state)]
     failure = document.get("failure")
-    cause = [[Span(page.say(failure["reason"]), "warn")]] if failure else []
-    page.flow("", [[result], [Span(", ".join(numbers))], *cause], indent=0)
+    cause = [[Span(failure["reason"], "warn")]] if failure else []
+    page.flow("", [[result], [", ".join(numbers)], *cause], indent=0)
     if failure and failure["message"]:
         at = f"line {failure['line_number']}: " if failure["line_number"] is not None else ""
-        page.prose(f"{at}{page.say(failure['message'])}", indent=2)
+        page.prose(f"{at}{failure['message']}", indent=2)
     for ruling in (r for r in verdict.rulings if r.fails):
-        page.prose(f"{page.say(ruling.name)}: {page.say(ruling.sentence)}", "bad", indent=2, bullet="✗ ")
+        page.prose(f"{ruling.name}: {ruling.sentence}", "bad", indent=2, bullet="✗ ")
     _rulings(page, "gates", verdict.of_kind("gate"))
     _golden(page, verdict)
     _rulings(page, "checks", verdict.of_kind("check"))
     if verdict.baseline is not None:
         words, role = VERDICTS[verdict.baseline.verdict]
-        page.heading("baseline", Span(page.say(", ".join(verdict.baseline.names[:3])), "dim"))
+        page.heading("baseline", Span(", ".join(verdict.baseline.names[:3]), "dim"))
         page.line(Span(words, role), indent=2)
         for reason in verdict.baseline.reasons[:_MAX_REASONS]:
-            page.prose(page.say(reason_text(reason)), "dim", indent=2, bullet="· ")
+            page.prose(reason_text(reason), "dim", indent=2, bullet="· ")
     return page.text()
 
 
 def _golden(page: Page, verdict: Verdict) -> None:
     """Add the curves that the run leaves, over the golden ones."""
     for curve in departed(verdict.golden)[:_MAX_CURVES] if verdict.golden is not None else ():
-        page.heading(page.say(title_of(curve)))
+        page.heading(title_of(curve))
         page.paste(draw(curve, page.style))
 
 
@@ -64,9 +64,9 @@ def _rulings(page: Page, title: str, rulings: Sequence[Ruling]) -> None:
         named: Role = role if ruling.state == "failed" else "plain"
         cells = [
             Span(mark, role),
-            Span(page.say(ruling.name), named),
+            Span(ruling.name, named),
             Span(ruling.wanted, "dim"),
-            Span(page.say(ruling.found), named),
+            Span(ruling.found, named),
         ]
         rows.append(cells)
     columns = [Column(""), Column("name", least=16), Column("wanted", least=8), Column("found", least=12)]

@@ -30,8 +30,8 @@ _LEAST = 8  # least cells of a shortened column of text
 
 
 def say(text: str, style: Style) -> str:
-    """Return foreign ``text`` made safe to print; ``–`` if nothing is left of it."""
-    return clean(text, unicode=style.unicode) or "–"
+    """Return ``text`` made safe to print, our own glyphs in ASCII if the style needs it; ``–`` if nothing is left of it."""
+    return clean(text if style.unicode else text.translate(_ASCII), unicode=style.unicode) or "–"
 
 
 def printed(*parts: RenderableType, style: Style) -> str:
@@ -72,11 +72,17 @@ def elide_middle(text: str, width: int) -> str:
     return start + elide_start(text, width - cell_len(start) + 1)[1:]
 
 
-class Span(NamedTuple):
-    """A piece of a line and the role that decides its colour."""
+class Span(str):
+    """A text with a role, which decides its colour; a text without one is plain."""
 
-    text: str
-    role: Role = "plain"
+    __slots__ = ("role",)
+    role: Role
+
+    def __new__(cls, text: str, role: Role = "plain") -> Span:
+        """Return ``text`` with ``role``."""
+        span = super().__new__(cls, text)
+        span.role = role
+        return span
 
 
 class Column(NamedTuple):
@@ -92,27 +98,21 @@ class Column(NamedTuple):
     drop: int = 0
 
 
-def joined(spans: Iterable[Span | str]) -> Text:
-    """Return the spans as one line, which is never wrapped."""
-    parts = (span if isinstance(span, Span) else Span(span) for span in spans)
-    return Text.assemble(*((part.text, _STYLES[part.role]) for part in parts), no_wrap=True, overflow="ellipsis")
-
-
 class Page:
     """Collects lines, paragraphs and tables for one ``Style``.
 
     For any input, ``text`` returns no control characters except newlines and the page's own colour codes, and
-    no line wider than ``style.width``.
+    no line wider than ``style.width``: every text is made safe as it is added.
     """
 
     def __init__(self, style: Style) -> None:
         self.style = style
         self._parts: list[RenderableType] = []
-        self._gap = True
+        self._gap = False
 
     def say(self, text: str) -> str:
-        """Return foreign ``text`` made safe for a span; ``–`` if nothing is left of it."""
-        return say(text, self.style)
+        """Return ``text`` as it will be shown, to measure or shorten it; nothing for nothing."""
+        return say(text, self.style) if text else ""
 
     def paste(self, text: str) -> None:
         """Add lines that were rendered for the same style."""
@@ -120,32 +120,39 @@ class Page:
 
     def add(self, part: RenderableType, indent: int = 0) -> None:
         """Add a part that rich can print."""
+        if self._gap and self._parts:
+            self._parts.append("")
         self._parts.append(Padding(part, (0, 0, 0, indent), expand=False) if indent else part)
         self._gap = False
 
-    def line(self, *spans: Span | str, indent: int = 0) -> None:
+    def line(self, *spans: str, indent: int = 0) -> None:
         """Add one line, cut on its right if it is too wide."""
-        self.add(joined([" " * indent, *spans]))
+        self.add(self.joined([" " * indent, *spans]))
+
+    def joined(self, spans: Iterable[str]) -> Text:
+        """Return the spans as one line, which is never wrapped."""
+        parts = ((self.say(span), _STYLES[span.role] if isinstance(span, Span) else "") for span in spans)
+        return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
     def gap(self) -> None:
-        """Add a blank line, unless the page is empty or ends in one."""
-        if not self._gap:
-            self._parts.append("")
-            self._gap = True
+        """Separate what follows by a blank line from what is there."""
+        self._gap = True
 
-    def heading(self, title: str, *notes: Span | str) -> None:
+    def heading(self, title: str, *notes: str) -> None:
         """Add a blank line and a section title with notes after it."""
         self.gap()
         self.line(Span(title, "heading"), *(part for note in notes for part in ("  ", note)))
 
     def prose(self, text: str, role: Role = "plain", *, indent: int = 0, bullet: str = "", mark: Role | None = None) -> None:
         """Add ``text`` broken at blanks; later lines hang after the bullet, whose role is ``mark`` or else that of the text."""
-        self._hang(Text(bullet, _STYLES[mark or role]), Text(text, _STYLES[role]), cell_len(bullet), indent)
+        bullet = self.say(bullet)
+        self._hang(Text(bullet, _STYLES[mark or role]), Text(self.say(text), _STYLES[role]), cell_len(bullet), indent)
 
-    def flow(self, label: str, items: Sequence[Sequence[Span]], *, indent: int = 2, label_width: int = 0) -> None:
-        """Add ``label``, if any, and the items with ``·`` between them."""
-        shown = Text.assemble((" · ", "dim")).join(joined(item) for item in items)
-        self._hang(Text(label, "dim"), shown, max(label_width, cell_len(label)) + 2 if label else 0, indent)
+    def flow(self, label: str, items: Iterable[Sequence[str]], *, indent: int = 2, label_width: int = 0) -> None:
+        """Add ``label``, if any, and the items, texts or several spans each, with ``·`` between them; nothing without items."""
+        shown = Text.assemble((" · ", "dim")).join(self.joined([item] if isinstance(item, str) else item) for item in items)
+        if shown:
+            self._hang(Text(label, "dim"), shown, max(label_width, cell_len(label)) + 2 if label else 0, indent)
 
     def _hang(self, head: Text, body: Text, width: int, indent: int) -> None:
         body.no_wrap, body.overflow = False, "fold"
@@ -165,15 +172,23 @@ class Page:
         return printed(*self._parts, style=self.style)
 
 
-def write_table(
-    page: Page, columns: Sequence[Column], rows: Sequence[Sequence[Span]], *, indent: int = 2, hidden: int = 0, what: str = ""
-) -> None:
-    """Add a table to ``page`` and, below it, that ``hidden`` more rows (``what``) are not shown.
+def figure_columns(title: str, *figures: str, least: int = 12) -> list[Column]:
+    """Return a column of texts, and columns of figures, which stand on the right."""
+    return [Column(title, least=least), *(Column(name, right=True) for name in figures)]
 
-    Each row has one span for every column. Columns that may be shortened are, the widest first; if that is not enough,
+
+def write_table(
+    page: Page, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, indent: int = 2, hidden: int = 0, what: str = ""
+) -> None:
+    """Add a table to ``page``, unless it has no rows, and, below it, that ``hidden`` more rows (``what``) are not shown.
+
+    Each row has one cell for every column. Columns that may be shortened are, the widest first; if that is not enough,
     whole columns are dropped.
     """
-    widths = [max([cell_len(c.title), *(cell_len(row[i].text) for row in rows)]) for i, c in enumerate(columns)]
+    if not rows:
+        return
+    cells = [[page.joined([cell]) for cell in row] for row in rows]
+    widths = [max([cell_len(page.say(c.title)), *(row[i].cell_len for row in cells)]) for i, c in enumerate(columns)]
     least = [min(width, column.least or width) for width, column in zip(widths, columns, strict=True)]
     kept, room = list(range(len(columns))), page.style.width - indent
     while sum(least[i] + _GAP for i in kept) - _GAP > room and (worst := max(columns[i].drop for i in kept)):
@@ -187,11 +202,18 @@ def write_table(
     )  # fmt: skip
     for i in kept:
         side: Literal["left", "right"] = "right" if columns[i].right else "left"
-        table.add_column(Text(columns[i].title), justify=side, width=widths[i], no_wrap=True)
-    for row in rows:
-        table.add_row(*(joined([row[i]]) for i in kept))
+        table.add_column(Text(page.say(columns[i].title)), justify=side, width=widths[i], no_wrap=True)
+    for row in cells:
+        table.add_row(*(row[i] for i in kept))
     page.add(table, indent)
     page.left_out(hidden, what)
+
+
+def write_texts(
+    page: Page, columns: Sequence[Column], rows: Iterable[Sequence[str]], hidden: int = 0, *, indent: int = 2
+) -> None:
+    """Add a table of texts, its first column emphasised, and how many rows are ``hidden``."""
+    write_table(page, columns, [[Span(first, "strong"), *rest] for first, *rest in rows], indent=indent, hidden=hidden)
 
 
 def render_table(
@@ -203,14 +225,14 @@ def render_table(
     rows.
     """
     page = Page(style)
-    body = [[Span(page.say(row.get(name, "")), "plain" if i else "strong") for i, name in enumerate(columns)] for row in rows]
-    if not body or not columns:
+    if not rows or not columns:
         return ""
+    body = [[row.get(name) or "–" for name in columns] for row in rows]
     plan: list[Column] = []
     for index, name in enumerate(columns):
-        numeric = name in numbers if numbers is not None else all(_numeric(row[index].text) for row in body)
-        plan.append(Column(page.say(name), right=numeric, least=0 if numeric else _LEAST))
-    write_table(page, plan, body, indent=0)
+        numeric = name in numbers if numbers is not None else all(_numeric(row[index]) for row in body)
+        plan.append(Column(name, right=numeric, least=0 if numeric else _LEAST))
+    write_texts(page, plan, body, indent=0)
     return page.text()
 
 

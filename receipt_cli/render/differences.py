@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from receipt_cli.render.console import Column, Page, Span, elide, elide_middle, write_table
-from receipt_cli.render.scale import count
+from receipt_cli.render.console import Column, Page, Span, elide, elide_middle, write_table, write_texts
+from receipt_cli.render.fields import UNKNOWN
+from receipt_cli.render.scale import byte_size, count, duration, many, rate, significant
 from receipt_cli.render.style import Role, Style
 
 if TYPE_CHECKING:
     from receipt_cli.documents.diff import Difference
-from collections.abc import Mapping
-
-from receipt_cli.render.scale import byte_size, duration, many, rate, significant
 
 MOST = 40
 """Most differences shown one by one."""
@@ -55,16 +53,16 @@ def _seen(difference: Difference) -> tuple[str, str, str]:
     return _PHASE.sub("", difference.pointer), _json(difference.old), _json(difference.new)
 
 
-def _row(page: Page, difference: Difference) -> list[Span]:
+def _row(page: Page, difference: Difference) -> list[str]:
     mark, role = _MARKS[difference.kind]
-    values = [Span(elide(page.say(_json(value)), _VALUE)) for value in (difference.old, difference.new)]
-    return [Span(mark, role), Span(elide_middle(page.say(difference.pointer), _POINTER)), *values]
+    values = [elide(page.say(_json(value)), _VALUE) for value in (difference.old, difference.new)]
+    return [Span(mark, role), elide_middle(page.say(difference.pointer), _POINTER), *values]
 
 
 def _json(value: object) -> str:
     if value is None or isinstance(value, bool | int | float | str | list | dict):
         return json.dumps(value, ensure_ascii=False)
-    return ""
+    return UNKNOWN  # of an absent field
 
 
 _REASONS = {
@@ -112,11 +110,11 @@ def render_verification(
     captured parts were changed.
     """
     page = Page(style)
-    log = "stdin" if title.log == "-" else page.say(PurePath(title.log).name)
-    read = Span("  " + (", ".join(page.say(ref) for ref in title.refs) or "no grammar"), "dim")
+    log = "stdin" if title.log == "-" else PurePath(title.log).name
+    read = Span("  " + (", ".join(title.refs) or "no grammar"), "dim")
     kinds = count_kinds(difference.kind for difference in differences)
     if not differences and not invalid and not touched:
-        same = f"{page.say(PurePath(title.receipt).name)} is what {log} gives"
+        same = f"{PurePath(title.receipt).name} is what {log} gives"
         page.line(Span("the same today" if title.newest else "verified", "good"), f": {same}", read)
         return page.text()
     otherwise = "the receipt is not valid" if invalid else "the captured parts were changed"
@@ -128,13 +126,12 @@ def render_verification(
         page.prose(_CHANGED if list(other) == ["values"] else _REASONS[name], indent=2, bullet="- ")
     of_release = _OF_THE_RELEASE | ({"grammar"} if any(ref.startswith(_GENERIC) for ref in title.refs) else set())
     if title.made_by is not None and not title.newest and of_release & set(other):
-        version = page.say(title.made_by)
-        text = f"the receipt was written by receipt {version}, which verifies it: receipt-cli=={version}"
-        page.prose(text, indent=2, bullet="- ")
+        by = f"the receipt was written by receipt {title.made_by}, which verifies it: receipt-cli=={title.made_by}"
+        page.prose(by, indent=2, bullet="- ")
     if touched:
         page.prose("run, header or attachments were changed since the receipt was written", indent=2, bullet="- ")
     for text in invalid:
-        page.prose(f"the receipt is not valid: {page.say(text)}", indent=2, bullet="- ")
+        page.prose(f"the receipt is not valid: {text}", indent=2, bullet="- ")
     if differences:
         page.gap()
         write_differences(page, differences, old="recorded", new="derived now")
@@ -166,7 +163,7 @@ def render_summary(
         speed = f": {rate(derived / seconds, 'logs/s')}, {significant(derived_bytes / seconds / _MEGA)} MB/s"
     page.line(Span(title, "strong"))
     page.line(f"{logs} ({byte_size(derived_bytes)}) in {duration(seconds)}{speed}")
-    rows = [[Span(name, _ROLES.get(name, "plain")), Span(count(number))] for name, number in counts.items() if number]
+    rows = [[Span(name, _ROLES.get(name, "plain")), count(number)] for name, number in counts.items() if number]
     write_table(page, [Column(""), Column("", right=True)], rows)
     if runs:
         page.line(f"logs with several runs contain {count(runs)}, each with its receipt", indent=2)
@@ -181,10 +178,9 @@ def render_quarantine(records: Sequence[tuple[str, str]], total: int, style: Sty
     if not records:
         return ""
     page.heading("in quarantine", Span(count(total), "bad"))
-    rows = [[Span(page.say(path), "strong"), Span(page.say(why))] for path, why in records]
-    write_table(page, [Column("log", least=16), Column("why", least=16)], rows)
+    write_texts(page, [Column("log", least=16), Column("why", least=16)], records)
     if total > len(records):
-        page.line(Span(f"… and {count(total - len(records))} more: {page.say(more)}", "dim"), indent=2)
+        page.line(Span(f"… and {count(total - len(records))} more: {more}", "dim"), indent=2)
     return page.text()
 
 
@@ -192,7 +188,7 @@ def render_change(path: str, change: str, differences: Sequence[Difference], sty
     """Return the fields that a new receipt of the log at ``path`` would change, and the ``causes``."""
     page = Page(style)
     summary = count_kinds(difference.kind for difference in differences) if differences else "a first receipt"
-    page.line(Span(page.say(path), "strong"), f"  would be {change}: {summary}")
+    page.line(Span(path, "strong"), f"  would be {change}: {summary}")
     if differences:
         page.line(f"because of: {', '.join(causes) or 'no rule and no definition: the receipt was written otherwise'}", indent=2)
         write_differences(page, differences, old="receipt", new="now")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
-from receipt_cli.render.console import Column, Page, Span, write_table
-from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
+from receipt_cli.render.console import Column, Page, Span, figure_columns, write_texts
+from receipt_cli.render.fields import UNKNOWN, items, mapping, or_dash, real, text, truth, whole
 from receipt_cli.render.metrics import write_metrics
 from receipt_cli.render.receipt import render_receipt, write_identity
 from receipt_cli.render.scale import byte_size, count, duration, many, measure, number
@@ -25,7 +26,7 @@ def render_document(document: Mapping[str, object], *, style: Style, full: bool 
     if write is None and kind != "header":
         return render_receipt(document, style=style, full=full)
     page = Page(style)
-    page.line(Span(page.say(_title(kind, document)), "heading"))
+    page.line(Span(_title(kind, document), "heading"))
     write_identity(page, document)
     if write is not None:
         write(page, document)
@@ -53,8 +54,8 @@ def _write_evaluation(page: Page, document: Mapping[str, object]) -> None:
     facts = [f"{labels.get(name, '')}{figure(name, real(summary, name))}" for name in names if real(summary, name) is not None]
     peak = real(document, "memory", "peak_memory_bytes")
     facts += [] if peak is None else [f"peak memory {figure('peak_memory_bytes', peak)}"]
-    page.flow("", [[Span(fact)] for fact in facts])
-    write_metrics(page, {"metrics": mapping(summary, "metrics")})
+    page.flow("", facts)
+    write_metrics(page, summary)
     _write_scores(page, document)
 
 
@@ -69,7 +70,7 @@ def _write_scores(page: Page, document: Mapping[str, object]) -> None:
     alike = len(steps) == 1 and UNKNOWN not in steps
     if alike and step is None:
         facts.append(rows[0][-1].replace("after ", "after step ") if "after" in rows[0][-1] else f"of step {rows[0][-1]}")
-    page.heading(many(len(scores), "score"), *(Span(page.say(fact), "dim") for fact in facts if fact))
+    page.heading(many(len(scores), "score"), *(Span(fact, "dim") for fact in facts if fact))
     columns = [
         Column("task", least=16), Column("metric", least=10), Column("filter", least=6, drop=2), Column("shots", right=True),
         Column("score", right=True), Column("± error", right=True), Column("samples", right=True, drop=1),
@@ -84,7 +85,7 @@ def _write_scores(page: Page, document: Mapping[str, object]) -> None:
         page.heading("problems", Span(f"{count(total)} in the results", "warn"))
         for problem in known[:_MAX_PROBLEMS]:
             line = whole(problem, "line_number")
-            page.prose(page.say(text(problem, "detail") or "?") + (f" (line {line})" if line else ""), indent=2, bullet="· ")
+            page.prose((text(problem, "detail") or "?") + (f" (line {line})" if line else ""), indent=2, bullet="· ")
         page.left_out(total - len(known[:_MAX_PROBLEMS]))
 
 
@@ -94,20 +95,21 @@ def _score(score: object) -> list[str]:
     step = whole(score, "step")
     counts = [figure("_count", whole(score, name)) for name in ("shots", "sample_count")]
     names = [" ".join(part for part in parts if part) or "?", text(score, "metric") or "?", text(score, "filter") or UNKNOWN]
-    figures = [UNKNOWN if value is None else number(value), UNKNOWN if error is None else number(error, 2)]
-    place = str(step) if step is not None else UNKNOWN if after is None else f"after {after}"
+    figures = [or_dash(value, number), or_dash(error, lambda value: number(value, 2))]
+    place = or_dash(step, str, or_dash(after, lambda step: f"after {step}"))
     return [*names, counts[0], *figures, counts[1], place]
 
 
 def _write_golden(page: Page, document: Mapping[str, object]) -> None:
     for reference in items(document, "references"):
         system, curves = mapping(reference, "system"), items(reference, "curves")
-        facts = [text(system, "lane"), text(system, "device"), many(whole(system, "world_size") or 0, "rank")]
-        named = [fact for fact in facts[: 3 if whole(system, "world_size") else 2] if fact]
-        page.heading(page.say(" · ".join(named) or "any system"), Span(many(len(items(reference, "runs")), "run"), "dim"))
-        columns = [Column("figure", least=10), Column("says of"), Column("tolerance"), Column("steps", right=True)]
-        columns += [Column(name, right=True) for name in ("from", "to")]
-        write_texts(page, columns, [_golden(curve) for curve in curves[:_MAX_ROWS]], len(curves) - _MAX_ROWS)
+        ranks = whole(system, "world_size")
+        facts = [text(system, "lane"), text(system, "device"), many(ranks, "rank") if ranks else None]
+        named = [fact for fact in facts if fact]
+        page.heading(" · ".join(named) or "any system", Span(many(len(items(reference, "runs")), "run"), "dim"))
+        _, *figures = figure_columns("", "steps", "from", "to")
+        columns = [Column("figure", least=10), Column("says of"), Column("tolerance"), *figures]
+        write_texts(page, columns, map(_golden, curves[:_MAX_ROWS]), len(curves) - _MAX_ROWS)
 
 
 def _golden(curve: object) -> list[str]:
@@ -122,7 +124,7 @@ def _write_ablation(page: Page, document: Mapping[str, object]) -> None:
     settings = [f"{name} = {value}" for name, value in changes.items()]
     page.gap()
     against = f"against {baseline}: {', '.join(settings) or 'no setting changed'}" if baseline else "the baseline itself"
-    page.prose(page.say(against), indent=2)
+    page.prose(against, indent=2)
     held, steps, first = whole(document, "window", "step_count"), items(document, "steps"), whole(document, "window", "from_step")
     since = "" if first is None else f", from step {count(first)}"
     window = f"the window: {count(held or 0)} of {count(len(steps))} steps{since}"
@@ -133,8 +135,8 @@ def _write_ablation(page: Page, document: Mapping[str, object]) -> None:
         rows = []
         for name, curve in layers.items():
             ends = [(real(curve, end), whole(curve, f"{end}_layer")) for end in ("min", "max")]
-            rows.append([name, *("–" if v is None else f"{number(v)} in {'?' if at is None else at}" for v, at in ends)])
-        write_texts(page, [Column("metric", least=12), Column("lowest", right=True), Column("highest", right=True)], rows)
+            rows.append([name, *(UNKNOWN if v is None else f"{number(v)} in {'?' if at is None else at}" for v, at in ends)])
+        write_texts(page, figure_columns("metric", "lowest", "highest"), rows)
 
 
 _MAX_ROWS = 12
@@ -154,13 +156,7 @@ def write_profile(page: Page, document: Mapping[str, object]) -> None:
 
 def figure(metric: str, value: float | None) -> str:
     """Return ``value`` of ``metric`` with its unit, or a dash if it is unknown."""
-    return UNKNOWN if value is None else measure(metric, value)
-
-
-def write_texts(page: Page, columns: Sequence[Column], rows: Sequence[Sequence[str]], hidden: int = 0) -> None:
-    """Add a table of texts, its first column emphasised, and how many rows are ``hidden``."""
-    spans = [[Span(page.say(cell), "plain" if place else "strong") for place, cell in enumerate(row)] for row in rows]
-    write_table(page, columns, spans, hidden=hidden)
+    return or_dash(value, partial(measure, metric))
 
 
 def _write_lanes(page: Page, document: Mapping[str, object]) -> None:
@@ -189,11 +185,11 @@ def _write_lanes(page: Page, document: Mapping[str, object]) -> None:
     for lane in lanes[:_MAX_ROWS]:
         failure = text(lane, "failure")
         if failure:
-            page.prose(f"{page.say(text(lane, 'label') or '?')}: {page.say(failure)}", "bad", indent=2, bullet="! ")
+            page.prose(f"{text(lane, 'label') or '?'}: {failure}", "bad", indent=2, bullet="! ")
     comparison = mapping(document, "comparison")
     ratio = real(comparison, "speedup")
     if comparison and ratio is not None:
-        names = [page.say(text(comparison, role) or "?") for role in ("candidate", "baseline")]
+        names = [text(comparison, role) or "?" for role in ("candidate", "baseline")]
         page.line(f"{names[0]} does {number(ratio)} times the tokens per second of {names[1]}", indent=2)
 
 
@@ -204,54 +200,49 @@ def _write_events(page: Page, events: Mapping[str, object]) -> None:
         facts.append(Span("records are missing" if losses else "records may be missing", "warn"))
     page.heading("events", *facts)
     if losses:
-        page.prose(f"missing: {page.say(', '.join(map(_loss, losses)))}", "warn", indent=2)
-    session = [[Span(f"{label} {figure(name, real(events, *way, name))}")] for label, *way, name in (
+        page.prose(f"missing: {', '.join(map(_loss, losses))}", "warn", indent=2)
+    session = [f"{label} {figure(name, real(events, *way, name))}" for label, *way, name in (
         ("session", "duration_s"), ("busy", "busy_s"), ("share busy", "busy_ratio"), ("launches", "kernels", "launch_count"),
         ("in kernels", "kernels", "total_s"),
     ) if real(events, *way, name)]  # fmt: skip
-    if session:
-        page.flow("", session)
+    page.flow("", session)
     if real(events, "busy_s") is None and whole(events, "kernels", "launch_count"):
         page.line(Span("how long the devices were busy is not known", "dim"), indent=2)
-    for title, entries, total in (
-        ("kernel", items(events, "kernels", "top"), whole(events, "kernels", "name_count")),
-        ("scope", items(events, "scopes"), len(items(events, "scopes"))),
-    ):
-        if entries:
-            columns = [Column(title, least=12), *(Column(name, right=True) for name in ("count", "total", "mean", "max"))]
-            rows = [[text(item, "name") or "?", *_timing(item)] for item in entries[:_MAX_ROWS]]
-            if any(whole(item, "open_count") for item in entries):
-                columns.append(Column("open", right=True))
-                rows = [[*row, figure("_count", whole(item, "open_count"))] for row, item in zip(rows, entries, strict=False)]
-            page.gap()
-            write_texts(page, columns, rows, (total or len(entries)) - len(rows))
-    launches = [(text(item, "name") or "?", mapping(item, "launch")) for item in items(events, "kernels", "top")[:_MAX_ROWS]]
-    if any(launch for _, launch in launches):
-        page.gap()
-        columns = [Column("launches of", least=12), *(Column(name, right=True) for name in ("grid", "block", "registers"))]
-        columns += [Column("shared", right=True, drop=1), Column("occupancy", right=True)]
-        write_texts(page, columns, [[name, *_launch(launch)] for name, launch in launches if launch])
-    stalls = items(events, "stall_reasons")
-    if stalls:
-        page.gap()
-        columns = [Column("stall reason", least=12), *(Column(name, right=True) for name in ("samples", "share"))]
-        write_texts(page, columns, [_stall(item) for item in stalls[:_MAX_ROWS]], len(stalls) - _MAX_ROWS)
-    copies = items(events, "copies")
-    if copies:
-        page.gap()
-        columns = [Column("copies", least=12), *(Column(name, right=True) for name in ("count", "time", "size", "rate"))]
-        write_texts(page, columns, [_copy(item) for item in copies])
+    kernels, scopes = items(events, "kernels", "top"), items(events, "scopes")
+    for title, entries, total in (("kernel", kernels, whole(events, "kernels", "name_count")), ("scope", scopes, None)):
+        columns = figure_columns(title, "count", "total", "mean", "max")
+        if any(whole(item, "open_count") for item in entries):
+            columns.append(Column("open", right=True))
+        _write_entries(page, columns, entries, _timing, total)
+    launches = [item for item in kernels[:_MAX_ROWS] if mapping(item, "launch")]
+    shared = [Column("shared", right=True, drop=1), Column("occupancy", right=True)]
+    _write_entries(page, [*figure_columns("launches of", "grid", "block", "registers"), *shared], launches, _launch)
+    _write_entries(page, figure_columns("stall reason", "samples", "share"), items(events, "stall_reasons"), _stall)
+    _write_entries(page, figure_columns("copies", "count", "time", "size", "rate"), items(events, "copies"), _copy)
     devices, hosts = items(events, "devices"), items(events, "hosts")
     if len(devices) > 1:
-        page.gap()
-        columns = [Column("device", right=True), Column("name", least=12), *(Column(n, right=True) for n in ("memory", "busy"))]
-        write_texts(page, columns, [_device(item) for item in devices[:_MAX_ROWS]], len(devices) - _MAX_ROWS)
+        columns = [Column("device", right=True), *figure_columns("name", "memory", "busy")]
+        _write_entries(page, columns, devices, _device)
     for item in devices[:_MAX_ROWS]:
         name = text(item, "name")
         number_ = f"device {whole(item, 'number')}"
-        _write_sampled(page, number_ if name is None else f"{number_}, {name}" if len(devices) > 1 else name, item)
+        whose = number_ if name is None else f"{number_}, {name}" if len(devices) > 1 else name
+        write_metrics(page, mapping(item), phase=whose)
     for place, item in enumerate(hosts[:_MAX_ROWS]):
-        _write_sampled(page, text(item, "name") or f"host {place}", item)
+        write_metrics(page, mapping(item), phase=text(item, "name") or f"host {place}")
+
+
+def _write_entries(
+    page: Page,
+    columns: Sequence[Column],
+    entries: Sequence[object],
+    cells: Callable[[object], list[str]],
+    total: int | None = None,
+) -> None:
+    """Add a table of the first entries, with as many cells of each as there are columns; there are ``total`` of them."""
+    page.gap()
+    rows = [cells(item)[: len(columns)] for item in entries[:_MAX_ROWS]]
+    write_texts(page, columns, rows, (total or len(entries)) - len(rows))
 
 
 def _write_problems(page: Page, document: Mapping[str, object]) -> None:
@@ -261,13 +252,8 @@ def _write_problems(page: Page, document: Mapping[str, object]) -> None:
         return
     page.heading("problems", Span(f"{count(total)} in the stream", "warn"))
     for problem in known[:_MAX_PROBLEMS]:
-        page.prose(page.say(text(problem, "detail") or text(problem, "kind") or "?"), indent=2, bullet="· ")
+        page.prose(text(problem, "detail") or text(problem, "kind") or "?", indent=2, bullet="· ")
     page.left_out(len(known) - _MAX_PROBLEMS, "kinds and places in the document")
-
-
-def _write_sampled(page: Page, whose: str, source: object) -> None:
-    if mapping(source, "metrics"):
-        write_metrics(page, {"metrics": mapping(source, "metrics")}, phase=whose)
 
 
 def _loss(loss: object) -> str:
@@ -278,20 +264,23 @@ def _loss(loss: object) -> str:
 def _device(device: object) -> list[str]:
     number_ = whole(device, "number")
     figures = [figure(name, real(device, name)) for name in ("memory_bytes", "busy_s")]
-    return [UNKNOWN if number_ is None else str(number_), text(device, "name") or UNKNOWN, *figures]
+    return [or_dash(number_), text(device, "name") or UNKNOWN, *figures]
 
 
 def _timing(event: object) -> list[str]:
-    seconds = [real(event, name) for name in ("total_s", "mean_s", "max_s")]
-    return [figure("_count", whole(event, "count")), *(UNKNOWN if value is None else duration(value) for value in seconds)]
+    seconds = (or_dash(real(event, name), duration) for name in ("total_s", "mean_s", "max_s"))
+    counts = [figure("_count", whole(event, name)) for name in ("count", "open_count")]
+    return [text(event, "name") or "?", counts[0], *seconds, counts[1]]
 
 
-def _launch(launch: object) -> list[str]:
+def _launch(kernel: object) -> list[str]:
+    launch = mapping(kernel, "launch")
     sizes = ["×".join(map(str, items(launch, name))) or UNKNOWN for name in ("grid", "block")]
     static, dynamic = (whole(launch, f"{name}_shared_bytes") for name in ("static", "dynamic"))
     shared = UNKNOWN if static is None or dynamic is None else byte_size(static + dynamic)
     low, high = (figure("_ratio", real(launch, f"occupancy_{end}_ratio")) for end in ("min", "max"))
-    return [*sizes, figure("_count", whole(launch, "registers_per_thread")), shared, low if low == high else f"{low} – {high}"]
+    registers = figure("_count", whole(launch, "registers_per_thread"))
+    return [text(kernel, "name") or "?", *sizes, registers, shared, low if low == high else f"{low} – {high}"]
 
 
 def _stall(stall: object) -> list[str]:
@@ -303,7 +292,7 @@ def _copy(copy: object) -> list[str]:
     title = (text(copy, "direction") or "?").replace("_", " ")
     speed = real(copy, "bytes_per_s")
     figures = [figure("_count" if name == "count" else name, real(copy, name)) for name in ("count", "total_s", "total_bytes")]
-    return [title, *figures, UNKNOWN if speed is None else f"{byte_size(speed)}/s"]
+    return [title, *figures, or_dash(speed, lambda value: f"{byte_size(value)}/s")]
 
 
 _WRITERS: Mapping[str, Callable[[Page, Mapping[str, object]], None]] = {

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from receipt_cli.render.console import Column, Page, Span, write_table
+from receipt_cli.render.console import Column, Page, Span, write_texts
+from receipt_cli.render.fields import NONE, or_dash
 from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import count, duration, many, measure, number, percent
 from receipt_cli.render.style import Role, Style
@@ -27,7 +28,6 @@ _LABELS = {
 }
 """Name of a figure that is no metric → its label."""
 Row = Mapping[str, Any]
-NONE = "-"
 CHANGES: Mapping[str | None, tuple[str, Role]] = {
     "better": ("✓ better", "good"), "worse": ("✗ worse", "bad"), "different": ("▸ differs", "plain"),
     "noise": ("within noise", "dim"), "equal": ("equal", "dim"), "not_judged": ("no error known", "dim"),
@@ -52,17 +52,12 @@ def render_documents(rows: Sequence[Row], kind: str, style: Style, limit: int = 
     page.line(tally_documents(rows) or f"no {NOUNS[kind]}")
     columns, cells = _TABLES[kind]
     plan = [Column("document"), Column("when", drop=2), *columns, Column("run", least=12, drop=1)]
-    lines: list[list[Span]] = []
+    lines = []
     for row in shown:
-        head = [Span(page.say(row["sha256"][:8]), "strong")]
-        if row["refusal"] is not None:
-            about = [Span("unreadable", "bad"), *(Span(NONE) for _ in columns[1:])]
-            lines.append([*head, Span(NONE), *about, Span(NONE)])
-            continue
-        when = Span((row["run_at"] or NONE).replace("T", " ")[:16])
-        lines.append([*head, when, *(Span(page.say(cell)) for cell in cells(row)), Span(page.say(run_of(row)))])
-    if lines:
-        write_table(page, plan, lines, indent=0)
+        when, about = (row["run_at"] or NONE).replace("T", " ")[:16], [Span("unreadable", "bad"), *[NONE] * len(columns[1:])]
+        rest = [when, *cells(row), run_of(row)] if row["refusal"] is None else [NONE, *about, NONE]
+        lines.append([row["sha256"][:8], *rest])
+    write_texts(page, plan, lines, indent=0)
     if len(shown) < len(rows):
         page.line(Span(f"{count(len(rows) - len(shown))} more: --limit 0", "dim"))
     return page.text()
@@ -133,14 +128,14 @@ def _evaluation(row: Row) -> list[str]:
     step = steps.pop() if len(steps) == 1 else None
     first = next((f"{score_name(s)} {score_text(s)}" for s in scores if s["value"] is not None), NONE)
     model = "/".join(row["title"].replace("\\", "/").split("/")[-2:])  # the end of a path tells checkpoints apart
-    return [model, NONE if step is None else str(step), count(len(scores)) if scores else NONE, first]
+    return [model, or_dash(step, str, NONE), count(len(scores)) if scores else NONE, first]
 
 
 def _gpu_profile(row: Row) -> list[str]:
     busy, launches, spent = row["busy_ratio"], row["launch_count"], row["kernel_time_s"]
     return [
-        row["label"], row["device_name"] or NONE, NONE if busy is None else percent(busy),
-        NONE if launches is None else count(launches), NONE if spent is None else duration(spent),
+        row["label"], row["device_name"] or NONE, or_dash(busy, percent, NONE), or_dash(launches, count, NONE),
+        or_dash(spent, duration, NONE),
     ]  # fmt: skip
 
 

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
+T = TypeVar("T")
 UNKNOWN = "–"
+NONE = "-"
+"""What a list of a store shows in place of a value that a document lacks."""
 _EMPTY: Mapping[str, object] = {}
+
+
+def or_dash(value: T | None, form: Callable[[T], str] = str, dash: str = UNKNOWN) -> str:
+    """Return ``value`` in words, ``dash`` if it is unknown."""
+    return dash if value is None else form(value)
 
 
 def child(value: object, *path: str) -> object:

@@ -22,52 +22,50 @@ def render_findings(findings: Sequence[Finding], style: Style) -> str:
         _write(page, finding)
     if findings:
         page.gap()
-        page.line(*_totals(page, findings))
+        page.line(*_totals(findings))
     return page.text()
 
 
 def _write(page: Page, finding: Finding) -> None:
     severity = page.say(finding.severity)
     role = _ROLES.get(finding.severity, "accent")
-    head = [Span(severity, role), Span(": ")]
-    place = page.say(finding.where) if finding.where else ""
-    reason = page.say(finding.reason)
+    head = [Span(severity, role), ": "]
+    place, reason = page.say(finding.where), page.say(finding.reason)
     used = cells(severity) + 2
     if place and used + cells(place) + 2 + cells(reason) <= page.style.width:
-        page.line(*head, Span(f"{place}: ", "dim"), Span(reason))
+        page.line(*head, Span(f"{place}: ", "dim"), reason)
     elif not place and used + cells(reason) <= page.style.width:
-        page.line(*head, Span(reason))
+        page.line(*head, reason)
     else:
         page.line(*head, Span(place, "dim"))
         page.prose(reason, indent=2)
     if finding.snippet:
         _snippet(page, finding.snippet, finding.caret, role)
     if finding.help:
-        page.prose(f"help: {page.say(finding.help)}", indent=2)
+        page.prose(f"help: {finding.help}", indent=2)
 
 
 def _snippet(page: Page, snippet: str, caret: int | None, role: Role) -> None:
     """Add the snippet and the caret under it; a long one is cut on both sides of the caret."""
     line = snippet.rstrip("\r\n")
     if caret is None or not 0 <= caret <= len(line):
-        page.line(Span("| ", "dim"), Span(page.say(line)), indent=2)
+        page.line(Span("| ", "dim"), line, indent=2)
         return
     room = page.style.width - _MARGIN - 1
-    before = page.say(line[:caret]) if caret else ""
-    after = page.say(line[caret:]) if caret < len(line) else ""
+    before, after = page.say(line[:caret]), page.say(line[caret:])
     if cells(before) + cells(after) > room:
         keep = max(room - cells(after), room // 2)
         before = elide_start(before, keep)
         after = elide(after, room - cells(before))
-    page.line(Span("| ", "dim"), Span(before + after), indent=2)
-    page.line(Span("| ", "dim"), Span(" " * cells(before)), Span("^", role), indent=2)
+    page.line(Span("| ", "dim"), before + after, indent=2)
+    page.line(Span("| ", "dim"), " " * cells(before), Span("^", role), indent=2)
 
 
-def _totals(page: Page, findings: Sequence[Finding]) -> list[Span]:
+def _totals(findings: Sequence[Finding]) -> list[str]:
     severities = dict.fromkeys(finding.severity for finding in findings)
-    spans: list[Span] = []
+    spans: list[str] = []
     for severity in sorted(severities, key=lambda name: ("error", "warning").index(name) if name in _ROLES else 2):
         number = sum(finding.severity == severity for finding in findings)
-        spans += [Span(", ")] if spans else []
-        spans.append(Span(many(number, page.say(severity)), _ROLES.get(severity, "accent")))
+        spans += [", "] if spans else []
+        spans.append(Span(many(number, severity), _ROLES.get(severity, "accent")))
     return spans

@@ -52,22 +52,22 @@ def _documents(page: Page, found: Mapping[str, Any], *, quiet: bool, full: bool,
         if not series:
             continue
         whose = group["lane"] or group["run_name"] or short_id(group["run_id"])
-        page.heading(page.say(f"{_KINDS[group['kind']]} · {whose}"), Span(many(group["document_count"], "document"), "dim"))
+        page.heading(f"{_KINDS[group['kind']]} · {whose}", Span(many(group["document_count"], "document"), "dim"))
         shown = series if full else series[:_SERIES]
         rows = []
         for one in shown:
             name, first, last, _ = series_cells(group["kind"], one)
             word, role = CHANGES.get(one["outcome"], ("", "plain"))
             course = sparkline(one["values"], _TREND, least_span=0.05) if len(one["values"]) > 2 and one["ordered"] else ""
-            rows.append([Span(page.say(name)), Span(first), Span(last), Span(word, role), Span(course, "accent")])
+            rows.append([name, first, last, Span(word, role), Span(course, "accent")])
         columns = [Column("figure", least=16), Column("first", right=True, drop=1), Column("last", right=True)]
         columns += [Column("since the one before"), Column("over the documents", drop=2)]
-        used = [i for i in range(len(columns)) if i < 3 or any(row[i].text for row in rows)]
+        used = [i for i in range(len(columns)) if i < 3 or any(row[i] for row in rows)]
         write_table(page, [columns[i] for i in used], [[row[i] for i in used] for row in rows])
         page.left_out(len(series) - len(shown), "(--full)")
     if found["alone_count"] and not quiet:
         alone = many(found["alone_count"], "document")
-        page.prose(page.say(f"{alone} without a lane and a run: receipt store ls {store}"), "dim")
+        page.prose(f"{alone} without a lane and a run: receipt store ls {store}", "dim")
 
 
 def render_groups(document: Mapping[str, Any], style: Style, store: str) -> str:
@@ -76,7 +76,7 @@ def render_groups(document: Mapping[str, Any], style: Style, store: str) -> str:
     for lane in document["lanes"]:
         if lane["lane"]:
             title = " · ".join(filter(None, (lane["lane"], lane["preset"])))
-            page.flow("lane", [[Span(page.say(title))], [Span(f"{count(lane['run_count'] + lane['undated_count'])} runs")]])
+            page.flow("lane", [title, f"{count(lane['run_count'] + lane['undated_count'])} runs"])
     _groups(page, document, store, full=True)
     return page.text()
 
@@ -87,21 +87,20 @@ def _groups(page: Page, document: Mapping[str, Any], store: str, *, full: bool =
     first = "No lanes: compared are runs" if len(groups) == len(document["lanes"]) else "Without a lane, compared are runs"
     fields = [field.rpartition("/")[2] for field in document["by"]]
     listed = ", ".join(fields[:-1]) + (" and " if fields[:-1] else "") + fields[-1]
-    page.prose(page.say(f"{first} whose {listed} {'is' if len(fields) == 1 else 'are'} known and equal."))
+    page.prose(f"{first} whose {listed} {'is' if len(fields) == 1 else 'are'} known and equal.")
     columns = [
         Column("group", right=True), Column("runs", right=True), Column("finished", right=True), Column("dates", drop=1),
-        Column(page.say(" · ".join(fields))),
+        Column(" · ".join(fields)),
     ]  # fmt: skip
     shown = groups if full else groups[:_GROUPS]
     rows = []
     for place, lane in enumerate(shown, 1):
-        counts = [Span(count(each)) for each in (lane["run_count"] + lane["undated_count"], lane["finished_count"])]
+        counts = [count(each) for each in (lane["run_count"] + lane["undated_count"], lane["finished_count"])]
         values = " · ".join(filter(None, [*lane["group"], lane["preset"]]))
         begun, end = _day(lane["first_at"]), _day(lane["last_at"])
         dates = begun if begun == end else f"{begun} … {end[5:] if end[:4] == begun[:4] else end}"
-        rows.append([Span(str(place), "strong"), *counts, Span(dates), Span(page.say(values))])
-    if rows:
-        write_table(page, columns, rows, indent=0)
+        rows.append([Span(str(place), "strong"), *counts, dates, values])
+    write_table(page, columns, rows, indent=0)
     if len(shown) < len(groups):
         page.line(Span(f"{count(len(groups) - len(shown))} more groups: --full", "dim"))
     _alone(page, document, full=full)
@@ -110,7 +109,7 @@ def _groups(page: Page, document: Mapping[str, Any], store: str, *, full: bool =
             few, least = lane["finished_count"], document["least_finished"]
             page.line(f"{place}: {few} finished run{' is' if few == 1 else 's are'} too few to find a change ({least})")
     if groups:
-        page.line(Span("keep it:  ", "dim"), page.say(f"receipt store lane {store} --group 1 {_slug(groups[0])}"))
+        page.line(Span("keep it:  ", "dim"), f"receipt store lane {store} --group 1 {_slug(groups[0])}")
 
 
 def _alone(page: Page, document: Mapping[str, Any], *, full: bool) -> None:
@@ -122,7 +121,7 @@ def _alone(page: Page, document: Mapping[str, Any], *, full: bool) -> None:
     page.prose(many + ("" if full else " (--full)"))
     for run in alone if full else ():
         lacks = f"unknown: {', '.join(run['unknown'])}" if run["unknown"] else "alone"
-        page.flow("", [[Span(_run(page, run))], [Span(page.say(lacks), "dim")]])
+        page.flow("", [_run(run), Span(lacks, "dim")])
 
 
 def _slug(lane: Mapping[str, Any]) -> str:
@@ -132,22 +131,19 @@ def _slug(lane: Mapping[str, Any]) -> str:
 
 
 def _lane(page: Page, lane: Mapping[str, Any]) -> None:
-    title = " · ".join(page.say(name) for name in (lane["lane"], *lane["group"], lane["preset"]) if name)
+    title = " · ".join(filter(None, (lane["lane"], *lane["group"], lane["preset"])))
     span = f"{_day(lane['first_at'])} to {_day(lane['last_at'])}" if lane["first_at"] else "no dated run"
-    runs = f"{count(lane['run_count'])} runs"
-    page.heading(page.say(title), Span(f"{runs}, {page.say(span)}", "dim"))
+    page.heading(title, Span(f"{count(lane['run_count'])} runs, {span}", "dim"))
     if lane["undated_count"]:
         page.prose(f"{count(lane['undated_count'])} runs without a time are left out", "warn", indent=2, bullet="! ")
-    if not lane["metrics"]:
-        return
     _table(page, lane["metrics"])
     for metric in lane["metrics"]:
         for change in metric["changes"]:
             _change(page, metric, change)
     spikes = [(metric, spike) for metric in lane["metrics"] for spike in metric["spikes"]]
     for metric, spike in spikes[:4]:
-        shown = f"{metric_label(metric['metric'])} {measure(metric['metric'], spike['value'])}, alone, in {_run(page, spike)}"
-        page.prose(page.say(f"jump: {shown}"), "dim", indent=2, bullet="· ")
+        shown = f"{metric_label(metric['metric'])} {measure(metric['metric'], spike['value'])}, alone, in {_run(spike)}"
+        page.prose(f"jump: {shown}", "dim", indent=2, bullet="· ")
     if len(spikes) > 4:
         page.line(Span(f"· {count(len(spikes) - 4)} more jumps", "dim"), indent=2)
 
@@ -158,9 +154,8 @@ def _table(page: Page, metrics: Sequence[Mapping[str, Any]]) -> None:
     for metric in metrics:
         values = metric["values"]
         scale = scale_for(_kind(metric), values)
-        label = Span(page.say(_label(metric)))
-        ends = [Span(scale.format(values[0])), Span(scale.format(values[-1]))]
-        rows.append([label, Span(scale.unit, "dim"), *ends, Span(sparkline(values, _TREND, least_span=0.05), "accent")])
+        ends = [scale.format(values[0]), scale.format(values[-1])]
+        rows.append([_label(metric), Span(scale.unit, "dim"), *ends, Span(sparkline(values, _TREND, least_span=0.05), "accent")])
     write_table(page, [*columns, Column("over the runs", drop=2)], rows)
 
 
@@ -181,20 +176,20 @@ def _change(page: Page, metric: Mapping[str, Any], change: Mapping[str, Any]) ->
     since = "creeps from" if change["kind"] == "creep" else "from"
     page.gap()
     page.line(
-        Span(f"{sign} {page.say(_label(metric))} {_size(metric, change)}", _OUTCOMES[change["outcome"]]),
-        Span(f" {since} {_run(page, change['run'])}", "plain"),
+        Span(f"{sign} {_label(metric)} {_size(metric, change)}", _OUTCOMES[change["outcome"]]),
+        Span(f" {since} {_run(change['run'])}", "plain"),
         indent=2,
     )
     page.line(Span(moved, "dim"), indent=6)
     fields = change["fields"]
     for field in fields[:_MAX_FIELDS]:
         text = f"{field_name(field['pointer'])} {field_value(field['before'])} → {field_value(field['after'])}"
-        page.prose(page.say(text), indent=6, bullet="· ")
+        page.prose(text, indent=6, bullet="· ")
     page.left_out(len(fields) - _MAX_FIELDS, "fields", indent=6)
     if not fields:
         page.line(Span("no recorded header field changed there", "dim"), indent=6)
     if change["commits"] is not None:
-        page.line(Span(page.say(f"commits {change['commits']['from'][:12]}..{change['commits']['to'][:12]}"), "dim"), indent=6)
+        page.line(Span(f"commits {change['commits']['from'][:12]}..{change['commits']['to'][:12]}", "dim"), indent=6)
 
 
 def _size(metric: Mapping[str, Any], change: Mapping[str, Any]) -> str:
@@ -208,9 +203,9 @@ def _size(metric: Mapping[str, Any], change: Mapping[str, Any]) -> str:
     return f"{sign}{f'{share:.1f}' if share < 99.95 else significant(share, 3)} %"
 
 
-def _run(page: Page, run: Mapping[str, Any]) -> str:
+def _run(run: Mapping[str, Any]) -> str:
     when = _day(run["at"])
-    return page.say(f"{when} ({run['name']})" if when != "–" else run["name"])
+    return f"{when} ({run['name']})" if when != "–" else run["name"]
 
 
 def _day(time: str | None) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from receipt_cli.render.console import Column, Page, Span, write_table
-from receipt_cli.render.fields import UNKNOWN, mapping, real, text, whole
+from receipt_cli.render.fields import mapping, or_dash, real, text, whole
 from receipt_cli.render.scale import count, flops, kind_of, many, measure, scale_for, si
 from receipt_cli.render.style import Role
 
@@ -118,10 +118,10 @@ def write_metrics(
     page: Page, summary: Mapping[str, object], series: Mapping[str, Sequence[float]] | None = None, *, phase: str | None = None
 ) -> None:
     """Add the metrics of a phase, one row each; nothing if none was printed. ``phase`` is its name."""
-    entries = [entry for entry in _entries(page, summary) if entry.nonfinite or set(entry.values.values()) != {None}]
+    entries = [entry for entry in _entries(summary) if entry.nonfinite or set(entry.values.values()) != {None}]
     if not entries:
         return
-    page.heading("metrics", *([Span(f"of {page.say(phase)}", "dim")] if phase else []))
+    page.heading("metrics", *([Span(f"of {phase}", "dim")] if phase else []))
     rows = [entry for entry in entries if not entry.single]
     if rows:
         trends = [_trend(entry, series or {}, _TREND if page.style.width < _WIDE else 2 * _TREND) for entry in rows]
@@ -135,24 +135,23 @@ def write_metrics(
     for kind in ("constant", "once"):
         found = [entry for entry in entries if entry.single == kind]
         if found:
-            page.flow(kind, [[Span(_told(entry))] for entry in found], label_width=8)
+            page.flow(kind, map(_told, found), label_width=8)
     page.left_out(len(mapping(summary, "metrics")) - _MAX_METRICS, "metrics")
     page.left_out(len(mapping(summary, "other_metrics")) - _MAX_OTHERS, "that the registry does not know")
-    for note in (_steady(summary), _workings(page, summary)):
+    for note in (_steady(summary), _workings(summary)):
         if note:
             page.prose(note, "dim", indent=2)
 
 
-def _entries(page: Page, summary: Mapping[str, object]) -> Sequence[_Entry]:
+def _entries(summary: Mapping[str, object]) -> Sequence[_Entry]:
     entries: list[_Entry] = []
     derived, metrics, others = (mapping(summary, name) for name in ("derived", "metrics", "other_metrics"))
     for name in [*metrics, *(name for name in derived if name not in metrics)][:_MAX_METRICS]:
-        safe = page.say(name)
         if name in metrics:
-            entries.append(_Entry(metric_label(safe) + _scope(metrics[name], name), safe, mapping(metrics, name), name))
+            entries.append(_Entry(metric_label(name) + _scope(metrics[name], name), name, mapping(metrics, name), name))
         if name in derived:
-            entries.append(_Entry(f"{metric_label(safe)} recomputed", safe, mapping(derived, name), None))
-    return entries + [_Entry(page.say(name), "", mapping(others, name), name) for name in list(others)[:_MAX_OTHERS]]
+            entries.append(_Entry(f"{metric_label(name)} recomputed", name, mapping(derived, name), None))
+    return entries + [_Entry(name, "", mapping(others, name), name) for name in list(others)[:_MAX_OTHERS]]
 
 
 def _scope(entry: object, name: str) -> str:
@@ -162,9 +161,9 @@ def _scope(entry: object, name: str) -> str:
     return f" ({scope})" if scope in ("device", "rank") and "_per_device" not in name else ""
 
 
-def _figures(entry: _Entry) -> list[Span]:
+def _figures(entry: _Entry) -> list[str]:
     role: Role = "dim" if entry.source is None else "plain"
-    cells = [Span(UNKNOWN if value is None else entry.scale.format(value), role) for value in entry.values.values()]
+    cells = [Span(or_dash(value, entry.scale.format), role) for value in entry.values.values()]
     return [Span(entry.label, role), Span(entry.scale.unit, "dim"), *cells]
 
 
@@ -194,7 +193,7 @@ def _steady(summary: Mapping[str, object]) -> str | None:
     return f"rates, times and memory: {count(steady)} steady records; {' and '.join(left_out)} left out"
 
 
-def _workings(page: Page, summary: Mapping[str, object]) -> str | None:
+def _workings(summary: Mapping[str, object]) -> str | None:
     """Return the inputs of the recomputed MFU, else of the recomputed FLOP/s of a device; None without either."""
     derived = mapping(summary, "derived")
     name = "mfu_ratio" if "mfu_ratio" in derived else "flops_per_s_per_device"
@@ -203,10 +202,10 @@ def _workings(page: Page, summary: Mapping[str, object]) -> str | None:
     if convention is None:
         return None
     each, devices, peak = (real(inputs, key) for key in ("flops_per_token", "world_size", "peak_flops_per_s_per_device"))
-    counted = "as the trainer counts them" if convention == "printed" else page.say(convention)
+    counted = "as the trainer counts them" if convention == "printed" else convention
     parts = [f"{si(each)} FLOPs of a token, {counted}" if each is not None else "FLOP/s of a device as printed"]
     if devices is not None:
         parts.append(many(int(devices), "device"))
     if peak is not None:
-        parts.append(f"a peak of {flops(peak)} ({page.say(text(inputs, 'peak_source') or '?')})")
+        parts.append(f"a peak of {flops(peak)} ({text(inputs, 'peak_source') or '?'})")
     return f"{'MFU' if name == 'mfu_ratio' else 'FLOP/s'} recomputed from {', '.join(parts)}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from rich.cells import cell_len as cells
@@ -93,7 +95,7 @@ class Frame:
         size = (self.width * 2, self.height * 4) if fine else (self.width, self.height)
         return _drawn(points, self._ends, self._bounds, size)
 
-    def write(self, page: Page, rows: Sequence[Sequence[Span]]) -> None:
+    def write(self, page: Page, rows: Sequence[Sequence[str]]) -> None:
         """Add the lines of the plot with the axes around them."""
         wall, tick, corner, floor, notch = _FRAME[self._unicode]
         for row, spans in enumerate(rows):
@@ -290,39 +292,35 @@ def _role(number: int) -> Role:
     return SERIES[number % len(SERIES)]
 
 
-def _colored(grids: Mapping[int, Sequence[bytearray]]) -> list[list[Span]]:
+def _colored(grids: Mapping[int, Sequence[bytearray]]) -> list[list[str]]:
     """Return the lines in braille; a cell of several curves has the dots of all and the colour of the last."""
     cells = {number: braille_cells(grid) for number, grid in grids.items()}
     height, width = (len(found := next(iter(cells.values()))), len(found[0]))
-    lines: list[list[Span]] = []
+    lines: list[list[str]] = []
     for y in range(height):
-        spans: list[Span] = []
+        spans: list[tuple[Role, str]] = []
         for x in range(width):
             bits, owner = 0, None
             for number, rows in cells.items():
                 if rows[y][x]:
                     bits, owner = bits | rows[y][x], number
-            character, role = (chr(_BLANK + bits), _role(owner)) if owner is not None else (" ", "plain")
-            if spans and spans[-1].role == role:
-                spans[-1] = Span(spans[-1].text + character, role)
-            else:
-                spans.append(Span(character, role))
-        lines.append(spans)
+            spans.append((_role(owner), chr(_BLANK + bits)) if owner is not None else ("plain", " "))
+        lines.append([Span("".join(text for _, text in run), role) for role, run in groupby(spans, key=itemgetter(0))])
     return lines
 
 
-def _lettered(grids: Mapping[int, Sequence[bytearray]]) -> list[list[Span]]:
+def _lettered(grids: Mapping[int, Sequence[bytearray]]) -> list[list[str]]:
     height, width = (len(found := next(iter(grids.values()))), len(found[0]))
-    lines: list[list[Span]] = []
+    lines: list[list[str]] = []
     for y in range(height):
         marks = ([number for number, grid in grids.items() if grid[y][x]] for x in range(width))
         text = "".join(_MANY if len(here) > 1 else _letter(here[0]) if here else " " for here in marks)
-        lines.append([Span(text.rstrip())])
+        lines.append([text.rstrip()])
     return lines
 
 
 def _legend(page: Page, number: int, run: OverlaidRun, metric: str, points: Sequence[tuple[float, float]] | None) -> None:
-    facts = [Span(f"{_letter(number)} ", _role(number)), Span(page.say(run.name))]
+    facts = [Span(f"{_letter(number)} ", _role(number)), run.name]
     if points is not None:
         facts.append(Span(f"  last {measure(metric, points[-1][1])}, {count(len(points))} records", "dim"))
     elif metric in run.last:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
 
 from receipt_cli.redaction.mask import count_masks
 from receipt_cli.render.card import REASONS, find_doubts, render_card
@@ -12,10 +11,13 @@ from receipt_cli.render.console import Column, Page, Span, elide_middle, write_t
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
 from receipt_cli.render.metrics import write_metrics
 from receipt_cli.render.scale import byte_size, clock, count, duration, many, measure, number, parameters, percent, scale_for
-from receipt_cli.render.style import Role, Style
+from receipt_cli.render.style import Style
 
 Document = Mapping[str, object]
-Item = list[Span]
+Item = Sequence[str]
+"""A text, or a line in spans."""
+Row = tuple[str, Sequence[Item]]
+"""A label and the facts after it."""
 
 _LABEL = 11
 _MAX_PHASES = 12
@@ -66,66 +68,59 @@ def render_receipt(
         return card
     page = Page(style)
     summary = mapping(document, "summary")
-    _write(page, "error", _error(page, document))
+    _write(page, "error", _error(document))
     _lines_to_the_cause(page, document)
     _write(page, "progress", _progress(summary))
     _phases(page, document)
     write_metrics(page, summary, series, phase=text(summary, "phase"))
-    _write(page, "time", _time(page, document))
-    _write(page, "memory", _memory(page, summary))
-    _write(page, "run", _identity(page, document))
-    _write(page, "checks", _checks(page, document))
-    _write(page, "reading", _reading(page, document))
+    _write(page, "time", _time(document))
+    _write(page, "memory", _memory(summary))
+    _write(page, "run", _identity(document))
+    _write(page, "checks", _checks(document))
+    _write(page, "reading", _reading(document, style))
     rest = page.text()
     return f"{card}\n{rest}" if rest else card
 
 
-class Row(NamedTuple):
-    """A label and the facts after it."""
-
-    label: str
-    facts: Sequence[Item]
-
-
 def _write(page: Page, title: str, rows: Iterator[Row]) -> None:
     """Add a section with the rows that have facts, under its title if it has one; nothing without any."""
-    shown = [row for row in rows if row.facts]
+    shown = [row for row in rows if row[1]]
     if shown and title:
         page.heading(title)
-    for row in shown:
-        page.flow(row.label, row.facts, label_width=_LABEL)
+    for label, facts in shown:
+        page.flow(label, facts, label_width=_LABEL)
 
 
 def write_identity(page: Page, document: Document) -> None:
     """Add job, hardware, model, code, software and log of a run, one line for each that is known."""
-    _write(page, "", _identity(page, document))
+    _write(page, "", _identity(document))
 
 
-def _row(label: str, *facts: str) -> Row:
-    return Row(label, [[Span(fact)] for fact in facts if fact])
+def _row(label: str, *facts: Item) -> Row:
+    return label, [fact for fact in facts if fact]
 
 
 # error
 
 
-def _error(page: Page, document: Document) -> Iterator[Row]:
+def _error(document: Document) -> Iterator[Row]:
     failure = mapping(document, "failure")
     reason = text(failure, "reason")
     if reason is None or reason == "truncated":
         return
     line, category, words = whole(failure, "line_number"), text(failure, "category") or "", REASONS.get(reason, reason)
-    yield _row("cause", page.say(words), "" if category in words else page.say(category), f"log:{line}" if line else "")
+    yield _row("cause", words, "" if category in words else category, f"log:{line}" if line else "")
     raised = mapping(failure, "exception")
     message = text(raised, "message") or text(failure, "message")
     kind = text(raised, "type")
     said = ": ".join(part for part in (kind, message) if part)
-    yield _row("says", page.say(said) if said else "")
+    yield _row("says", said)
     frame = mapping(raised, "frame")
     if (file := text(frame, "file")) and (at := whole(frame, "line")) is not None:
         function = text(frame, "function")
-        yield _row("frame", f"{page.say(file)}:{at}" + (f" in {page.say(function)}" if function else ""))
-    yield _row("first", _party(page, mapping(failure, "culprit")))
-    parties = [shown for one in items(failure, "victims", "first") if (shown := _party(page, one))]
+        yield _row("frame", f"{file}:{at}" + (f" in {function}" if function else ""))
+    yield _row("first", _party(mapping(failure, "culprit")))
+    parties = [shown for one in items(failure, "victims", "first") if (shown := _party(one))]
     more = (whole(failure, "victims", "count") or len(parties)) - _MAX_LISTED
     yield _row("after it", *parties[:_MAX_LISTED], f"{count(more)} more" if more > 0 else "")
     seen: list[str] = []
@@ -133,19 +128,19 @@ def _error(page: Page, document: Document) -> Iterator[Row]:
         if text(one, "role") in ("error", "cause", "consequence", "stop", None):
             name, first_line = text(one, "reason") or text(one, "id") or "?", whole(one, "first_line")
             words = "traceback" if name == "traceback" else REASONS.get(name, name.replace("_", " "))
-            told = f"{page.say(words)} ×{count(whole(one, 'count') or 1)}"
+            told = f"{words} ×{count(whole(one, 'count') or 1)}"
             seen.append(told + (f", first log:{first_line}" if first_line else ""))
     yield _row("lines", *seen[:_MAX_LISTED])
     silence, since = real(failure, "progress", "silence_s"), whole(failure, "progress", "line_number")
     if truth(failure, "progress", "stalled") and silence is not None:
-        yield Row("stalled", [[Span(f"no progress for the last {clock(silence)}, since log:{since or '?'}", "warn")]])
+        yield _row("stalled", Span(f"no progress for the last {clock(silence)}, since log:{since or '?'}", "warn"))
 
 
-def _party(page: Page, party: object) -> str:
+def _party(party: object) -> str:
     """Return rank, host and collective of a party to a failure; empty for an unknown one."""
     rank, host = whole(party, "rank"), text(party, "host")
     enqueued, completed = whole(party, "enqueued"), whole(party, "completed")
-    parts = [f"rank {rank}" if rank is not None else "", f"on {page.say(host)}" if host is not None else ""]
+    parts = [f"rank {rank}" if rank is not None else "", f"on {host}" if host is not None else ""]
     parts += [f"(collective {enqueued} enqueued, {completed} completed)"] if enqueued is not None else []
     return " ".join(part for part in parts if part)
 
@@ -200,7 +195,7 @@ def _phases(page: Page, document: Document) -> None:
         time = real(summary, "training_time_s")
         name = text(phase, "name") or text(summary, "phase")
         shown = [steps, UNKNOWN if records is None else count(records), loss, UNKNOWN if time is None else clock(time)]
-        rows.append([Span(page.say(name) if name else "unnamed", "strong"), *map(Span, shown)])
+        rows.append([Span(name or "unnamed", "strong"), *shown])
     page.gap()
     write_table(page, columns, rows, hidden=len(phases) - len(rows), what="phases")
 
@@ -208,16 +203,16 @@ def _phases(page: Page, document: Document) -> None:
 # time and memory
 
 
-def _time(page: Page, document: Document) -> Iterator[Row]:
+def _time(document: Document) -> Iterator[Row]:
     goodput, summary = mapping(document, "goodput"), mapping(document, "summary")
     ratio, wall = real(goodput, "goodput_ratio"), real(goodput, "wall_time_s")
     if wall is not None:
-        how = [_EVIDENCE.get(slug, page.say(slug)) for key in ("evidence", "step_evidence") if (slug := text(goodput, key))]
+        how = [_EVIDENCE.get(slug, slug) for key in ("evidence", "step_evidence") if (slug := text(goodput, key))]
         yield _row("wall", clock(wall), f"{percent(ratio)} in steps" if ratio is not None else "", *dict.fromkeys(how))
     losses = [(name, real(goodput, "badput_s", name)) for name in mapping(goodput, "badput_s")]
-    lost = [_loss(page, goodput, name, value) for name, value in sorted(losses, key=lambda pair: -(pair[1] or 0)) if value]
+    lost = [_loss(goodput, name, value) for name, value in sorted(losses, key=lambda pair: -(pair[1] or 0)) if value]
     yield _row("lost to", *lost)
-    yield _row("not known", *(page.say(name).replace("_", " ") for name, value in losses if value is None and wall is not None))
+    yield _row("not known", *(name.replace("_", " ") for name, value in losses if value is None and wall is not None))
     stalls = mapping(goodput, "stalls")
     longest = next(iter(items(stalls, "longest")), None)
     if (length := real(longest, "duration_s")) is not None and (total := real(stalls, "total_s")) is not None:
@@ -231,15 +226,10 @@ def _time(page: Page, document: Document) -> Iterator[Row]:
     if rates and (length := real(realised, "duration_s")) is not None:
         shown = measure(rates[0], real(realised, rates[0]) or 0)
         yield _row("measured", f"{shown} over {clock(length)} of wall time")
-    yield from _slow(page, summary)
+    yield from _slow(summary)
     waits = text(summary, "bottleneck", "verdict")
     if waits in _WAITS:
-        yield _row(
-            "bottleneck",
-            waits or "",
-            _WAITS[waits or ""],
-            page.say(text(summary, "bottleneck", "because") or "no figure says why"),
-        )
+        yield _row("bottleneck", waits or "", _WAITS[waits or ""], text(summary, "bottleneck", "because") or "no figure says why")
 
 
 _LOOK_AT = {
@@ -254,7 +244,7 @@ _LOOK_AT = {
 _PRINT_PARTS = "print the time of the parts of a step: data, communication, computing"
 
 
-def _slow(page: Page, summary: Document) -> Iterator[Row]:
+def _slow(summary: Document) -> Iterator[Row]:
     """Yield the slow steps, their causes, the slowest, and what to look at next."""
     slow = mapping(summary, "slow_steps")
     steps, excess = whole(slow, "step_count"), real(slow, "excess_s")
@@ -263,7 +253,7 @@ def _slow(page: Page, summary: Document) -> Iterator[Row]:
     causes = mapping(slow, "causes")
     known = {name: each for name in causes if (each := whole(causes, name, "step_count")) is not None}
     rest = steps - sum(known.values())
-    told = [f"{count(each)} by {page.say(name)}" for name, each in known.items()]
+    told = [f"{count(each)} by {name}" for name, each in known.items()]
     yield _row("slow steps", f"{count(steps)}, {duration(excess)} beyond the usual", *told,
                "cause not printed" if not known else f"{count(rest)} of unprinted cause" if rest else "")  # fmt: skip
     for one in items(slow, "longest")[:1]:
@@ -271,39 +261,39 @@ def _slow(page: Page, summary: Document) -> Iterator[Row]:
         took, usual, part, usual_part = ("?" if time is None else duration(time) for time in times)
         step, cause, line = whole(one, "step"), text(one, "cause"), whole(one, "line_number")
         slow_ranks = items(one, "slow_ranks")
-        ranks = [f"{whole(each, 'rank')}{f' ({page.say(why)})' if (why := text(each, 'cause')) else ''}" for each in slow_ranks]
+        ranks = [f"{whole(each, 'rank')}{f' ({why})' if (why := text(each, 'cause')) else ''}" for each in slow_ranks]
         where = f"step {count(step)}" if step is not None else "a step"
-        grew = f"{page.say(cause)} {part}, usually {usual_part}" if cause and times[2] is not None else ""
+        grew = f"{cause} {part}, usually {usual_part}" if cause and times[2] is not None else ""
         on = f"slow on rank {', '.join(ranks)}" if ranks else ""
         yield _row("the slowest", f"{where} took {took}, usually {usual}", grew, on, f"log:{line}")
     yield _row("look at", _LOOK_AT.get(text(slow, "verdict") or "", _PRINT_PARTS if not known else ""))
 
 
-def _loss(page: Page, goodput: Document, name: str, value: float) -> str:
+def _loss(goodput: Document, name: str, value: float) -> str:
     guessed = "~" if text(goodput, "parts", name, "how") == "inferred" else ""
     beside = real(goodput, "parts", name, "overlapped_s")
     more = f" +{duration(beside)} beside" if beside else ""
-    return f"{page.say(name).replace('_', ' ')} {guessed}{clock(value)}{more}"
+    return f"{name.replace('_', ' ')} {guessed}{clock(value)}{more}"
 
 
-def _memory(page: Page, summary: Document) -> Iterator[Row]:
+def _memory(summary: Document) -> Iterator[Row]:
     memory = mapping(summary, "memory")
     figures, reading = mapping(memory, "figures"), text(memory, "reading")
     if reading in _MEMORY:
         growing = text(memory, "growing")
-        most = f"grows most: {page.say(growing).replace('_', ' ')}" if growing else ""
-        yield _row(page.say(reading or ""), _MEMORY[reading or ""], most)
+        most = f"grows most: {growing.replace('_', ' ')}" if growing else ""
+        yield _row(reading or "", _MEMORY[reading or ""], most)
     for kind in ("allocated", "reserved"):
         yield _row(kind, _sizes(figures, kind) or _sizes(figures, f"peak_{kind}"))
     yield _row("at the end", *(f"{label} {byte_size(size)}" for name, label in _SIZES.items() if (size := real(figures, name))))
     for name, noun in (("alloc_retry_count", "retries"), ("oom_count", "refusals")):
         if times := real(figures, name):
-            yield Row(noun, [[Span(count(round(times)), "warn")]])
+            yield _row(noun, Span(count(round(times)), "warn"))
     low, high = real(figures, "rank_peak_min_bytes"), real(figures, "rank_peak_max_bytes")
     if low is not None and high is not None:
         yield _row("ranks", f"peaks {byte_size(low)} to {byte_size(high)}" if low != high else f"peak {byte_size(low)}")
     ranks = mapping(summary, "ranks")
-    slow = [f"rank {page.say(name)} at {duration(each)} a step" for name, rank in ranks.items()
+    slow = [f"rank {name} at {duration(each)} a step" for name, rank in ranks.items()
             if truth(rank, "straggles") and (each := real(rank, "median_step_time_s")) is not None]  # fmt: skip
     yield _row("slow", *slow[:_MAX_LISTED], f"{len(slow) - _MAX_LISTED} more" if len(slow) > _MAX_LISTED else "")
 
@@ -320,47 +310,48 @@ def _sizes(figures: Document, kind: str) -> str:
 # run
 
 
-def _identity(page: Page, document: Document) -> Iterator[Row]:
+def _identity(document: Document) -> Iterator[Row]:
     """Yield job, hardware, model, code, software, grammar and log of a run."""
     run, header = mapping(document, "run"), mapping(document, "header")
-    names = [f"{key} {page.say(value)}" if key != "name" else page.say(value)
+    names = [f"{key} {value}" if key != "name" else value
              for key in ("name", "lane", "preset") if (value := text(run, key))]  # fmt: skip
     yield _row("name", *names)
-    moments = [f"{key.partition('_')[0]} {page.say(value)}" for key in ("started_at", "finished_at") if (value := text(run, key))]
+    moments = [f"{key.partition('_')[0]} {value}" for key in ("started_at", "finished_at") if (value := text(run, key))]
     code = whole(run, "exit_code")
     yield _row("job", *moments, f"exit code {code}" if code is not None else "")
     for job in items(document, "evidence")[:_MAX_MODELS]:
-        yield Row("scheduler", [[Span(page.say(fact))] for fact in _job(job)])
-    yield Row("cost", [[Span(fact)] for fact in _cost(page, mapping(document, "cost"))])
-    yield Row("hardware", [fact for index in range(_MAX_MODELS) if (fact := _accelerator(page, document, index))])
-    yield Row("model", _model(page, document))
+        yield _row("scheduler", *_job(job))
+    yield _row("cost", *_cost(mapping(document, "cost")))
+    models = items(header, "hardware", "accelerators")[:_MAX_MODELS]
+    yield _row("hardware", *(_accelerator(document, index, model) for index, model in enumerate(models)))
+    yield _row("model", *_model(document))
     degrees = mapping(header, "parallelism")
     kinds = ("world_size", "data", "tensor", "pipeline", "context", "expert")
     shown = {"world_size": "ranks"}
-    parallel = [_fact(page, document, f"/parallelism/{kind}", f"{shown.get(kind, kind)} {count(degree)}")
+    parallel = [_fact(document, f"/parallelism/{kind}", f"{shown.get(kind, kind)} {count(degree)}")
                 for kind in kinds if (degree := whole(degrees, kind)) is not None]  # fmt: skip
-    yield Row("parallel", _merged(parallel))
+    yield _row("parallel", *_merged(parallel))
     commit, branch = text(header, "git", "commit"), text(header, "git", "branch")
     if commit or branch:
-        body = (page.say(commit[:10]) if commit else "unknown commit") + (f" on {page.say(branch)}" if branch else "")
+        body = (commit[:10] if commit else "unknown commit") + (f" on {branch}" if branch else "")
         dirty = ", uncommitted changes" if truth(header, "git", "dirty") else ""
-        yield Row("code", [_fact(page, document, "/git/commit" if commit else "/git/branch", body + dirty)])
+        yield _row("code", _fact(document, "/git/commit" if commit else "/git/branch", body + dirty))
     software = mapping(header, "software")
-    versions = [_fact(page, document, f"/software/{name}", f"{name} {page.say(told)}")
+    versions = [_fact(document, f"/software/{name}", f"{name} {told}")
                 for name in ("torch", "cuda", "python") if (told := text(software, name))]  # fmt: skip
-    yield Row("software", _merged(versions))
-    grammars = [f"{page.say(name)}@v{'?' if (version := whole(one, 'version')) is None else version}"
+    yield _row("software", *_merged(versions))
+    grammars = [f"{name}@v{'?' if (version := whole(one, 'version')) is None else version}"
                 for one in items(document, "derivation", "grammars")[:_MAX_MODELS] if (name := text(one, "id"))]  # fmt: skip
     yield _row("grammar", *grammars)
-    yield _row("log", *_log(page, mapping(document, "derivation")))
+    yield _row("log", *_log(mapping(document, "derivation")))
 
 
-def _log(page: Page, derivation: Document) -> Iterator[str]:
+def _log(derivation: Document) -> Iterator[str]:
     log, origin = mapping(derivation, "log"), mapping(derivation, "origin")
     size, lines, digest = real(log, "size_bytes"), whole(log, "line_count"), text(log, "sha256")
     if origin:
         parts = (text(origin, "format") or "unknown format", text(origin, "format_version"), text(origin, "producer"))
-        yield " ".join(page.say(part) for part in parts if part)
+        yield " ".join(filter(None, parts))
     if size is not None:
         yield byte_size(size)
     if lines is not None:
@@ -368,7 +359,7 @@ def _log(page: Page, derivation: Document) -> Iterator[str]:
     if files := len(items(log, "files")):
         yield f"{count(files)} files"
     if digest:
-        yield f"sha256 {page.say(digest[:12])}"
+        yield f"sha256 {digest[:12]}"
 
 
 def _job(job: object) -> Iterator[str]:
@@ -383,56 +374,54 @@ def _job(job: object) -> Iterator[str]:
         yield f"{byte_size(limit)} granted"
 
 
-def _cost(page: Page, cost: Document) -> Iterator[str]:
+def _cost(cost: Document) -> Iterator[str]:
     amount, hours, energy = real(cost, "amount"), real(cost, "device_hours"), real(cost, "energy_j")
     power, devices = real(cost, "power_w_per_device"), whole(cost, "device_count")
     if amount is not None:
-        yield f"{number(amount)} {page.say(text(cost, 'currency') or '')}".rstrip()
+        yield f"{number(amount)} {text(cost, 'currency') or ''}".rstrip()
     if hours is not None and devices is not None:
         yield f"{number(hours)} device-hours ({many(devices, 'device')})"
     if energy is not None:
         yield f"{number(energy / _KWH_J)} kWh"
     if source := text(cost, "price_source"):
-        yield f"price {page.say(source)}"
+        yield f"price {source}"
     if power is not None:
-        yield f"power {number(power)} W a device, {page.say(text(cost, 'power_source') or '')}"
+        yield f"power {number(power)} W a device, {text(cost, 'power_source') or ''}"
 
 
-def _accelerator(page: Page, document: Document, index: int) -> Item:
-    models = items(document, "header", "hardware", "accelerators")
-    model = models[index] if index < len(models) else None
+def _accelerator(document: Document, index: int, model: object) -> Item:
     name, many, memory = text(model, "name"), whole(model, "count"), real(model, "memory_bytes")
     if name is None and many is None and memory is None:
         return []
     body = f"{count(many)} × " if many is not None else ""
-    body += (page.say(name) if name else "unnamed accelerator") + (f", {byte_size(memory)}" if memory is not None else "")
-    return _fact(page, document, f"/hardware/accelerators/{index}", body)
+    body += (name or "unnamed accelerator") + (f", {byte_size(memory)}" if memory is not None else "")
+    return _fact(document, f"/hardware/accelerators/{index}", body)
 
 
-def _model(page: Page, document: Document) -> list[Item]:
-    facts: list[Item] = []
+def _model(document: Document) -> list[list[str]]:
+    facts = []
     if architecture := text(document, "header", "model", "architecture"):
-        facts.append(_fact(page, document, "/model/architecture", page.say(architecture)))
+        facts.append(_fact(document, "/model/architecture", architecture))
     known = whole(document, "header", "model", "parameter_count")
     known = whole(document, "summary", "parameter_count") if known is None else known
     if known is not None:
-        facts.append(_fact(page, document, "/model/parameter_count", f"{parameters(known)} parameters ({count(known)})"))
+        facts.append(_fact(document, "/model/parameter_count", f"{parameters(known)} parameters ({count(known)})"))
     return _merged(facts)
 
 
-def _fact(page: Page, document: Document, pointer: str, body: str) -> Item:
+def _fact(document: Document, pointer: str, body: str) -> list[str]:
     """Return a fact of the header and its source: that of the nearest pointer at, above or below ``pointer``."""
     sources = mapping(document, "header", "sources")
     place = pointer
     while place:
         if origin := text(sources, place):
-            return [Span(body), Span(f" ({page.say(origin)})", "dim")]
+            return [body, Span(f" ({origin})", "dim")]
         place = place.rpartition("/")[0]
     below = next((v for k, v in sources.items() if k.startswith(f"{pointer}/") and isinstance(v, str) and v), None)
-    return [Span(body), *([Span(f" ({page.say(below)})", "dim")] if below else [])]
+    return [body, *([Span(f" ({below})", "dim")] if below else [])]
 
 
-def _merged(facts: list[Item]) -> list[Item]:
+def _merged(facts: list[list[str]]) -> list[list[str]]:
     """Leave a source out if the next fact of the line has the same."""
     followed = zip_longest(facts, facts[1:])
     return [item[:1] if len(item) > 1 and after and after[1:] == item[1:] else item for item, after in followed]
@@ -441,38 +430,31 @@ def _merged(facts: list[Item]) -> list[Item]:
 # checks and reading
 
 
-def _checks(page: Page, document: Document) -> Iterator[Row]:
-    checks = mapping(document, "checks")
-    groups: tuple[tuple[bool | None, str, Role], ...] = (
-        (False, "failed", "bad"),
-        (None, "unknown", "warn"),
-        (True, "passed", "plain"),
-    )
-    for value, label, role in groups:
-        facts: list[Item] = []
-        for name in checks:
-            if truth(checks, name) is value:
-                line = whole(document, "derivation", "check_lines", name) if value is False else None
-                facts.append([Span(page.say(name), role), Span(f" (log:{line})" if line else "", "dim")])
-        yield Row(label, facts)
+def _checks(document: Document) -> Iterator[Row]:
+    checks, lines = mapping(document, "checks"), mapping(document, "derivation", "check_lines")
+    failed = [name for name in checks if truth(checks, name) is False]
+    places = [Span(f" (log:{line})" if (line := whole(lines, name)) else "", "dim") for name in failed]
+    yield _row("failed", *([Span(name, "bad"), place] for name, place in zip(failed, places, strict=True)))
+    yield _row("unknown", *(Span(name, "warn") for name in checks if truth(checks, name) is None))
+    yield _row("passed", *(name for name in checks if truth(checks, name) is True))
 
 
-def _reading(page: Page, document: Document) -> Iterator[Row]:
+def _reading(document: Document, style: Style) -> Iterator[Row]:
     derivation = mapping(document, "derivation")
     words = {"matched": "read", "ignored": "known and without figures", "unmatched": "not read"}
     counts = {name: whole(derivation, "lines", name) for name in words}
     yield _row("records", *(f"{count(n)} {words[name]}" for name, n in counts.items() if n is not None))
-    for doubt in find_doubts(document, page.style):
-        yield Row("doubt", [[Span(page.say(doubt), "warn")]])
+    for doubt in find_doubts(document, style):
+        yield _row("doubt", Span(doubt, "warn"))
     for label, name in (("problem", "problems"), ("almost", "near_misses")):
         for one in items(derivation, name, "first")[:_MAX_LISTED]:
             line, rule = whole(one, "line_number"), text(one, "rule")
             what = text(one, "detail") or (f"{text(one, 'grammar') or '?'} {rule}" if rule else text(one, "kind") or "?")
             excerpt = text(one, "excerpt")
             if what != "?":
-                yield _row(label, f"log:{line}" if line else "", page.say(what), page.say(excerpt[:80]) if excerpt else "")
+                yield _row(label, f"log:{line}" if line else "", what, (excerpt or "")[:80])
     derivation = {key: value for key, value in derivation.items() if key != "redactions"}
     parts = (document.get(key) for key in ("run", "header", "phases", "failure", "attachments", "evidence"))
     masks = count_masks(*parts, derivation)  # how often each class of secret is masked
     most = sorted(masks.items(), key=lambda item: (-item[1], item[0]))[:_MAX_LISTED]
-    yield _row("masked", *(f"{count(times)} {page.say(kind)}" for kind, times in most))
+    yield _row("masked", *(f"{count(times)} {kind}" for kind, times in most))

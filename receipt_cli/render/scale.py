@@ -7,7 +7,7 @@ number never reads as zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 Kind = Literal["time", "bytes", "ratio", "rate", "flops", "count", "physical", "plain"]
@@ -146,6 +146,11 @@ def count(value: float) -> str:
 def many(value: float, noun: str) -> str:
     """Return a count with its noun: ``1 run``, ``21 runs``."""
     return f"{count(value)} {noun}{'' if value == 1 else 's'}"
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """Return the first names, and how many more there are: ``a, b and 3 more``."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len as cells
-
 from receipt_cli.render.console import Page, Span
 from receipt_cli.render.scale import count
 from receipt_cli.render.style import Role, Style
@@ -23,22 +21,21 @@ _SIGNS: dict[str, tuple[str, Role]] = {"added": ("+", "good"), "removed": ("-", 
 def render_fields(fields: Sequence[Field], style: Style) -> str:
     """Return the reference: for each field a line of pointer, type and unit, aligned, and its description below."""
     page = Page(style)
-    width = _column((field.pointer for field in fields), _POINTER)
-    kinds = _column((field.kind for field in fields), _TYPE)
+    width, kinds = _widest((field.pointer for field in fields), _POINTER), _widest((field.kind for field in fields), _TYPE)
     for field in fields:
         optional = not field.required and not field.pointer.endswith("*")
         note = ", ".join(part for part in (field.unit, "optional" if optional else None) if part)
-        pointer, kind = _padded(page.say(field.pointer), width), _padded(page.say(field.kind), kinds if note else 0)
-        fits = cells(pointer) + cells(kind) + cells(note) + 4 <= style.width
-        page.line(Span(pointer, "strong"), "  ", Span(kind), *([Span(f"  {note}", "dim")] if note and fits else []))
+        pointer, kind = field.pointer.ljust(width), field.kind.ljust(kinds if note else 0)
+        fits = len(pointer) + len(kind) + len(note) + 4 <= style.width
+        page.line(Span(pointer, "strong"), "  ", kind, *([Span(f"  {note}", "dim")] if note and fits else []))
         if note and not fits:
             page.prose(note, "dim", indent=4)
         if field.description:
-            page.prose(page.say(field.description), indent=4)
+            page.prose(field.description, indent=4)
         if field.choices:
-            page.prose(page.say(f"one of {', '.join(map(_json_text, field.choices))}"), "dim", indent=4)
+            page.prose(f"one of {', '.join(map(_json_text, field.choices))}", "dim", indent=4)
         if field.same_as is not None:
-            page.line(Span(f"its fields are those of {page.say(field.same_as)}", "dim"), indent=4)
+            page.line(Span(f"its fields are those of {field.same_as}", "dim"), indent=4)
     return page.text()
 
 
@@ -47,35 +44,31 @@ def render_changes(old: str, new: str, changes: Sequence[Change], style: Style) 
     page = Page(style)
     against = sum(not change.compatible for change in changes)
     if not changes:
-        page.line(f"{page.say(old)} and {page.say(new)} hold the same fields")
+        page.line(f"{old} and {new} hold the same fields")
     elif against:
-        page.line(Span("not compatible", "bad"), f": a reader of {page.say(old)} may refuse a {page.say(new)}")
+        page.line(Span("not compatible", "bad"), f": a reader of {old} may refuse a {new}")
     else:
-        page.line(Span("compatible", "good"), f": a reader of {page.say(old)} reads a {page.say(new)} and passes over the new")
-    width = _column((change.pointer for change in changes), _POINTER)
+        page.line(Span("compatible", "good"), f": a reader of {old} reads a {new} and passes over the new")
+    width = _widest((change.pointer for change in changes), _POINTER)
     for change in changes:
         sign, role = _SIGNS[change.kind]
         mark = Span("" if change.compatible else "  ✗", "bad")
-        head: list[Span | str] = [Span(sign, role), " ", Span(_padded(page.say(change.pointer), width), "strong"), "  "]
+        head = [Span(sign, role), " ", Span(change.pointer.ljust(width), "strong"), "  "]
         if change.what == "field":
-            page.line(*head, page.say(str(change.new if change.kind == "added" else change.old)), mark)
+            page.line(*head, str(change.new if change.kind == "added" else change.old), mark)
         elif change.what == "description":
             page.line(*head, "description", mark)
-            page.prose(page.say(str(change.new)), "dim", indent=4)
+            page.prose(str(change.new), "dim", indent=4)
         else:
-            page.line(*head, page.say(f"{change.what}: {_limit(change.old)} → {_limit(change.new)}"), mark)
+            page.line(*head, f"{change.what}: {_limit(change.old)} → {_limit(change.new)}", mark)
     if changes:
         page.gap()
         page.line(f"{count(len(changes))} changes, {count(against)} of them not allowed in a minor version")
     return page.text()
 
 
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - cells(text))
-
-
-def _column(texts: Iterable[str], most: int) -> int:
-    return max((cells(text) for text in texts if cells(text) <= most), default=0)
+def _widest(texts: Iterable[str], most: int) -> int:
+    return max((len(text) for text in texts if len(text) <= most), default=0)
 
 
 def _limit(value: object) -> str:

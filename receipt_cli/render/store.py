@@ -11,14 +11,13 @@ from typing import Any
 from receipt_cli.analysis.checks import ENDED_BADLY, Outcome
 from receipt_cli.render.card import REASONS
 from receipt_cli.render.console import Column, Page, Span, render_table, write_table
-from receipt_cli.render.fields import UNKNOWN
+from receipt_cli.render.fields import NONE, UNKNOWN, or_dash
 from receipt_cli.render.metrics import sparkline
 from receipt_cli.render.scale import byte_size, count, many, number, percent, si, significant
 from receipt_cli.render.style import Role, Style
 
 Row = Mapping[str, Any]
 OUTCOMES: tuple[Outcome, ...] = ("finished", "failed", "stopped", "cut off", "running", "unknown")
-NONE = "-"
 _CAUSE = 48
 """Least characters of a cause that is cut."""
 _ROLES: Mapping[str, Role] = {"failed": "bad", "finished": "good", "running": "accent", "unknown": "magenta"}
@@ -48,9 +47,9 @@ def render_panel(panel: Row, style: Style) -> str:
     if not panel["rows"]:
         page.line("no run has a figure", indent=2)
     elif panel["question"] == "checks":
-        write_table(page, *_checks(page, panel["rows"]))
+        write_table(page, *_checks(panel["rows"]))
     else:
-        write_table(page, *_trend(page, panel))
+        write_table(page, *_trend(panel))
     return page.text()
 
 
@@ -65,19 +64,18 @@ def _counts(panel: Row) -> str:
     return ", ".join(parts)
 
 
-def _checks(page: Page, rows: Sequence[Row]) -> tuple[list[Column], list[list[Span]]]:
+def _checks(rows: Sequence[Row]) -> tuple[list[Column], list[list[str]]]:
     columns = [Column("check", least=8), *(Column(t, right=True) for t in ("passed", "of known", "failed", "unknown"))]
     lines = []
     for row in rows:
         ratio = row["pass_ratio"]
         role: Role = "plain" if ratio is None else "good" if ratio == 1 else "warn"
-        rate = Span(UNKNOWN if ratio is None else percent(ratio), role)
-        counts = [Span(count(row[key])) for key in ("passed", "failed", "unknown")]
-        lines.append([Span(page.say(row["check"]), "strong"), counts[0], rate, *counts[1:]])
+        passed, *rest = (count(row[key]) for key in ("passed", "failed", "unknown"))
+        lines.append([Span(row["check"], "strong"), passed, Span(or_dash(ratio, percent), role), *rest])
     return columns, lines
 
 
-def _trend(page: Page, panel: Row) -> tuple[list[Column], list[list[Span]]]:
+def _trend(panel: Row) -> tuple[list[Column], list[list[str]]]:
     groups, shown = _GROUPS[panel["question"]], _SHOWN[panel["question"]]
     single = panel["by"] == "run"
     columns = [*(Column(name, least=8) for name in groups), Column("run at (UTC)" if single else panel["by"])]
@@ -85,7 +83,7 @@ def _trend(page: Page, panel: Row) -> tuple[list[Column], list[list[Span]]]:
     columns += [Column("median" if not single else panel["question"], right=True)]
     columns += [] if single else [Column("min", right=True, drop=2), Column("max", right=True, drop=2)]
     columns += [Column("course", drop=3)]
-    lines: list[list[Span]] = []
+    lines: list[list[str]] = []
     for group, members in groupby(panel["rows"], lambda row: [row[name] for name in groups]):
         rows = list(members)
         dated = [row for row in rows if row["period"] is not None]
@@ -93,12 +91,11 @@ def _trend(page: Page, panel: Row) -> tuple[list[Column], list[list[Span]]]:
         undated = [row for row in rows if row["period"] is None]
         latest = [*dated[-_MOST:], *undated[: max(1, _MOST - len(dated))]]
         for index, row in enumerate(latest):
-            texts = ["" if index else page.say(name or "") for name in group]
-            head = [Span(texts[0], "strong"), *map(Span, texts[1:])]
+            first, *texts = ("" if index else name or UNKNOWN for name in group)
             period = UNKNOWN if row["period"] is None else row["period"].replace("T", " ")[: _LENGTHS[panel["by"]]]
             figures = [shown(row["median"])] if single else [shown(row[key]) for key in ("median", "min", "max")]
-            whom = page.say(row["name"] or row["log_sha256"][:12]) if single else count(row["run_count"])
-            lines.append([*head, *map(Span, [period, whom, *figures]), Span(course if not index else "", "accent")])
+            whom = (row["name"] or row["log_sha256"][:12]) if single else count(row["run_count"])
+            lines.append([Span(first, "strong"), *texts, period, whom, *figures, Span(course if not index else "", "accent")])
     return columns, lines
 
 
@@ -144,14 +141,12 @@ def render_runs(rows: Sequence[Row], style: Style, limit: int = 0) -> str:
         done = NONE if at is None else f"{at}/{of}" if of is not None and of >= at else str(at)
         why = "" if word == "cut off" else cause(row)
         lines.append([
-            Span(short_id(row["run_id"]), "strong"), Span((row["run_at"] or NONE).replace("T", " ")[:16]),
-            Span(word, _ROLES.get(word, "warn")), Span(done),
-            Span(NONE if row["loss_last"] is None else number(row["loss_last"])),
-            Span(NONE if row["wall_time_s"] is None else brief(row["wall_time_s"])), Span(page.say(row["name"] or NONE)),
-            Span(page.say("excluded" if row["excluded"] else why or NONE)),
+            Span(short_id(row["run_id"]), "strong"), (row["run_at"] or NONE).replace("T", " ")[:16],
+            Span(word, _ROLES.get(word, "warn")), done,
+            or_dash(row["loss_last"], number, NONE), or_dash(row["wall_time_s"], brief, NONE), row["name"] or NONE,
+            "excluded" if row["excluded"] else why or NONE,
         ])  # fmt: skip
-    if lines:
-        write_table(page, columns, lines, indent=0)
+    write_table(page, columns, lines, indent=0)
     if len(shown) < len(rows):
         page.line(Span(f"{count(len(rows) - len(shown))} more: --limit 0; no time: last", "dim"))
     return page.text()
@@ -172,17 +167,17 @@ def render_failures(rows: Sequence[Row], groups: Sequence[Row], style: Style, li
         lines.append([
             Span(count(group["run_count"]), "strong"),
             Span(group["outcome"], _ROLES.get(group["outcome"], "warn")),
-            Span(page.say(" ".join(filter(None, (cause(group), group["place"]))))),
-            Span((group["last_at"] or NONE)[:10]),
-            Span(many(unsaved, "step") if unsaved else NONE),
-            Span(page.say(group["example"] or short_id(group["run_id"]))),
+            " ".join(filter(None, (cause(group), group["place"]))),
+            (group["last_at"] or NONE)[:10],
+            many(unsaved, "step") if unsaved else NONE,
+            group["example"] or short_id(group["run_id"]),
         ])  # fmt: skip
-    if not full and lines:
+    if not full:
         write_table(page, columns, lines, indent=0)
     for line, group in zip(lines, shown, strict=True) if full else ():
         page.gap()
-        page.flow("", [line[:1], *([span] for span in line[1:] if span.text != NONE)], indent=0)
-        page.prose(page.say(group["message"] or ""), "dim", indent=4)
+        page.flow("", [line[:1], *(span for span in line[1:] if span != NONE)], indent=0)
+        page.prose(group["message"] or "", "dim", indent=4)
     if len(shown) < len(groups):
         page.line(Span(f"{count(len(groups) - len(shown))} more: --limit 0", "dim"))
     if groups and not full:
@@ -213,9 +208,9 @@ def render_meanings(meanings: Mapping[str, str], style: Style, hint: str = "") -
     page = Page(style)
     width = max(map(len, meanings), default=0) + 2
     for name, meaning in meanings.items():
-        page.prose(page.say(meaning), bullet=name.ljust(width))
+        page.prose(meaning, bullet=name.ljust(width))
     if hint:
-        page.line(Span(page.say(hint), "dim"))
+        page.line(Span(hint, "dim"))
     return page.text()
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from receipt_cli.render.comparison.words import VERDICTS
-from receipt_cli.render.console import Column, Page, Span, write_table
+from receipt_cli.render.console import Column, Page, Span, write_texts
 from receipt_cli.render.document_list import figure_label, score_name
-from receipt_cli.render.fields import UNKNOWN
+from receipt_cli.render.fields import UNKNOWN, or_dash
 from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import byte_size, count, many, measure, number, percent, significant
 from receipt_cli.render.style import Role, Style
@@ -34,12 +34,12 @@ _BY = {"better": 1, "worse": 0, "different": 2, "noise": 3, "not_judged": 4, "eq
 
 
 class Section(NamedTuple):
-    """One table: its title, a note on it, columns, and rows; the first column is foreign text."""
+    """One table: its title, a note on it, columns, and rows; the first column names what a row is of."""
 
     title: str
     note: str
     columns: Sequence[Column]
-    rows: Sequence[Sequence[Span]]
+    rows: Sequence[Sequence[str]]
 
 
 def render_documents_compared(document: Part, style: Style, *, full: bool = False) -> str:
@@ -48,15 +48,15 @@ def render_documents_compared(document: Part, style: Style, *, full: bool = Fals
     for each in document["comparisons"]:
         page.gap()
         word, role = VERDICTS[each["verdict"]]
-        names = [page.say(side["file"]) for side in (document["baseline"], each["candidate"])]
+        names = [side["file"] for side in (document["baseline"], each["candidate"])]
         page.line(Span(word, role), Span(f"  {names[0]} → {names[1]}", "strong"))
         for reason in each["reasons"]:
-            page.prose(page.say(reason), "plain", indent=2, bullet="· ")
+            page.prose(reason, indent=2, bullet="· ")
         for section in _SECTIONS[document["kind"]](each):
             page.heading(section.title, Span(section.note, "dim"))
             shown = section.rows if full else section.rows[:_MOST]
-            rows = [[Span(page.say(cell.text), cell.role) for cell in row] for row in shown]
-            write_table(page, section.columns, rows, hidden=len(section.rows) - len(shown), what="" if full else "(--full)")
+            write_texts(page, section.columns, shown)
+            page.left_out(len(section.rows) - len(shown), "" if full else "(--full)")
     return page.text()
 
 
@@ -68,7 +68,7 @@ def documents_markdown(document: Part) -> str:
         lines += [f"### {escape(VERDICTS[each['verdict']][0])}: {names[0]} → {names[1]}", ""]
         lines += [f"- {escape(reason)}" for reason in each["reasons"]] + ([""] if each["reasons"] else [])
         for section in _SECTIONS[document["kind"]](each):
-            rows = [[code(cell.text) if not i else escape(cell.text) for i, cell in enumerate(row)] for row in section.rows[:40]]
+            rows = [[code(cell) if not i else escape(cell) for i, cell in enumerate(row)] for row in section.rows[:40]]
             lines += [f"#### {escape(section.title)}", "", *table([escape(c.title) for c in section.columns], rows), ""]
             if len(section.rows) > 40:
                 lines += [f"{len(section.rows) - 40} more rows", ""]
@@ -102,18 +102,15 @@ _SIDES = (Column("before", right=True), Column("after", right=True))
 def _figures(title: str, parts: Sequence[Part], note: str = "") -> Iterator[Section]:
     """Yield a table of figures of both sides, if there are any."""
     if parts:
-        rows = []
-        for part in parts:
-            label = figure_label(part["name"])
-            values = [_value(part["name"], part[side]) for side in "ab"]
-            rows.append([Span(label, "strong"), *map(Span, [*values, _change(part)])])
+        sides = ([_value(part["name"], part[side]) for side in "ab"] for part in parts)
+        rows = [[figure_label(part["name"]), *values, _change(part)] for part, values in zip(parts, sides, strict=True)]
         yield Section(title, note, [Column("figure", least=10), *_SIDES, Column("change", right=True)], rows)
 
 
 def _ablation(each: Part) -> Iterator[Section]:
     names = list(dict.fromkeys([*each["changes"][0], *each["changes"][1]]))
     if names and each["verdict"] != "not_comparable":
-        rows = [[Span(name, "strong"), *(Span(str(side.get(name, UNKNOWN))) for side in each["changes"])] for name in names]
+        rows = [[name, *(str(side.get(name, UNKNOWN)) for side in each["changes"])] for name in names]
         yield Section("settings that are changed", "", [Column("setting", least=10), Column("before"), Column("after")], rows)
     columns = [
         Column("metric", least=10), Column("of", drop=1), Column("cells", right=True), Column("differ", right=True),
@@ -123,7 +120,7 @@ def _ablation(each: Part) -> Iterator[Section]:
     for curve in each["curves"]:
         role: Role = "plain" if curve["differing_count"] else "dim"
         cells = [curve["of"], count(curve["cell_count"]), count(curve["differing_count"]), _greatest(curve)]
-        rows.append([Span(metric_label(curve["metric"]), "strong"), *(Span(cell, role) for cell in cells)])
+        rows.append([metric_label(curve["metric"]), *(Span(cell, role) for cell in cells)])
     if rows:
         yield Section("curves", f"cell by cell at {many(each['common_step_count'], 'common step')}", columns, rows)
     for curve in each["curves"]:
@@ -138,7 +135,7 @@ def _greatest(part: Part) -> str:
     found = part["greatest"]
     if found is None:
         return UNKNOWN
-    values = [UNKNOWN if found[side] is None else number(found[side]) for side in "ab"]
+    values = [or_dash(found[side], number) for side in "ab"]
     layer = f" layer {found['layer']}" if "layer" in found else ""
     return f"{values[0]} → {values[1]} at step {found['step']}{layer}"
 
@@ -146,9 +143,7 @@ def _greatest(part: Part) -> str:
 def _unmatched(parts: Sequence[Part], named: Callable[[Part], str]) -> Iterator[Section]:
     if parts:
         sides = {"a": "before", "b": "after"}
-        rows = [
-            [Span(named(part), "strong"), Span(sides[part["side"]]), Span(part.get("why", "only here"))] for part in parts
-        ]  # fmt: skip
+        rows = [[named(part), sides[part["side"]], part.get("why", "only here")] for part in parts]
         yield Section("not compared", "", [Column("what", least=12), Column("side"), Column("why", least=10)], rows)
 
 
@@ -161,12 +156,12 @@ def _evaluation(each: Part) -> Iterator[Section]:
     rows = []
     for score in scores:
         word, role = _OUTCOMES[score["outcome"]]
-        values = [UNKNOWN if score[side] is None else number(score[side]) for side in "ab"]
-        apart = UNKNOWN if score["difference"] is None else _signed(number(abs(score["difference"]), 3), score["difference"])
-        error = UNKNOWN if score["combined_stderr"] is None else number(score["combined_stderr"], 2)
-        steps = [UNKNOWN if score[f"{side}_step"] is None else str(score[f"{side}_step"]) for side in "ab"]
-        cells = [Span(score_name(score), "strong"), *map(Span, [*values, apart, error]), Span(word, role)]
-        rows.append([*cells, Span(f"{steps[0]} → {steps[1]}" if steps != [UNKNOWN] * 2 else UNKNOWN, "dim")])
+        values = [or_dash(score[side], number) for side in "ab"]
+        apart = or_dash(score["difference"], lambda value: _signed(number(abs(value), 3), value))
+        error = or_dash(score["combined_stderr"], lambda value: number(value, 2))
+        steps = [or_dash(score[f"{side}_step"]) for side in "ab"]
+        places = Span(f"{steps[0]} → {steps[1]}" if steps != [UNKNOWN] * 2 else UNKNOWN, "dim")
+        rows.append([score_name(score), *values, apart, error, Span(word, role), places])
     if rows:
         note = f"noise: within {number(each['far'], 3)} combined standard errors"
         yield Section(many(len(rows), "score"), note, columns, rows)
@@ -184,14 +179,13 @@ def _profile(each: Part) -> Iterator[Section]:
     rows = []
     for kernel in grown:
         word, role = _STATES.get(kernel["state"], (_change(kernel), "plain"))
-        difference = kernel["difference"]
-        more = UNKNOWN if difference is None else _signed(_value("total_s", abs(difference)), difference)
+        more = or_dash(kernel["difference"], lambda value: _signed(_value("total_s", abs(value)), value))
         totals = [_value("total_s", kernel[side]) for side in "ab"]
         launches, means = (
             _both([kernel[f"{side}_{key}"] for side in "ab"], shown)
             for key, shown in (("count", count), ("mean_s", lambda value: measure("mean_s", value)))
         )
-        rows.append([Span(kernel["kernel"], "strong"), *map(Span, totals), Span(word, role), *map(Span, [more, launches, means])])
+        rows.append([kernel["kernel"], *totals, Span(word, role), more, launches, means])
     if rows:
         same = len(each["kernels"]) - len(grown)
         note = "by the change of the time in them" + (f"; {many(same, 'kernel')} as before" if same else "")
@@ -200,9 +194,9 @@ def _profile(each: Part) -> Iterator[Section]:
         yield from _figures(f"copies {copy['direction'].replace('_', ' ')}", copy["figures"])
     if each["stalls"]:
         rows = [
-            [Span(f"{stall['reason']}{' (no instruction issued)' if stall['not_issued'] else ''}", "strong"),
-             *(Span(percent(stall[side])) for side in "ab"),
-             Span(_signed(f"{significant(abs(stall['difference']) * 100)} points", stall["difference"]))]
+            [f"{stall['reason']}{' (no instruction issued)' if stall['not_issued'] else ''}",
+             *(percent(stall[side]) for side in "ab"),
+             _signed(f"{significant(abs(stall['difference']) * 100)} points", stall["difference"])]
             for stall in each["stalls"]
         ]  # fmt: skip
         plan = [Column("reason", least=12), *_SIDES, Column("change", right=True)]
@@ -214,25 +208,21 @@ def _profile(each: Part) -> Iterator[Section]:
 
 def _both(values: Sequence[float | None], shown: Callable[[float], str]) -> str:
     """Return two values with an arrow between them, or one if they are equal."""
-    texts = [UNKNOWN if value is None else shown(value) for value in values]
+    texts = [or_dash(value, shown) for value in values]
     return texts[0] if texts[0] == texts[1] else " → ".join(texts)
 
 
 def _golden(each: Part) -> Iterator[Section]:
     columns = [
-        Column("figure", least=10),
-        Column("system", least=10, drop=1),
-        Column("steps", right=True),
-        Column("differ", right=True),
-    ]
+        Column("figure", least=10), Column("system", least=10, drop=1), Column("steps", right=True), Column("differ", right=True),
+        Column("first", right=True, least=12),
+    ]  # fmt: skip
     rows = []
     for curve in each["curves"]:
-        first = curve["first"]
-        where = UNKNOWN if first is None else f"{first['a']} → {first['b']} at step {first['step']}"
-        counts = [count(curve["cell_count"]), count(curve["differing_count"])]
-        rows.append([Span(curve["metric"], "strong"), Span(curve["system"]), *map(Span, [*counts, where])])
+        where = or_dash(curve["first"], lambda first: f"{first['a']} → {first['b']} at step {first['step']}")
+        rows.append([curve["metric"], curve["system"], count(curve["cell_count"]), count(curve["differing_count"]), where])
     if rows:
-        yield Section("curves", "as printed", [*columns, Column("first", right=True, least=12)], rows)
+        yield Section("curves", "as printed", columns, rows)
     yield from _unmatched(each["unmatched"], lambda part: str(part["system"]))
 
 

@@ -6,22 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from receipt_cli.render.comparison.words import (
-    OUTCOMES,
-    TARGET_HEAD,
-    VERDICTS,
-    change,
-    curve_facts,
-    field_name,
-    field_value,
-    figure_name,
-    figures,
-    interval,
-    reason_text,
-    stall_facts,
-    target_rows,
-    target_title,
-)
+from receipt_cli.render.comparison import words
 from receipt_cli.render.text import code, escape, table
 
 MAX_BYTES = 60_000
@@ -70,9 +55,9 @@ def _block(baseline: Sequence[str], contrast: Mapping[str, Any]) -> str:
 
 
 def _target(target: Mapping[str, Any]) -> str:
-    rows = [[code(name), *map(escape, cells)] for name, *cells in target_rows(target)]
+    rows = [[code(name), *map(escape, cells)] for name, *cells in words.target_rows(target)]
     more = [] if len(rows) <= _MAX_ROWS else ["", f"… {len(rows) - _MAX_ROWS} more runs are left out"]
-    return "\n".join([f"### {escape(target_title(target))}", "", *table(TARGET_HEAD, rows[:_MAX_ROWS]), *more]) + "\n"
+    return "\n".join([f"### {escape(words.target_title(target))}", "", *table(words.TARGET_HEAD, rows[:_MAX_ROWS]), *more]) + "\n"
 
 
 def _is_bad(contrast: Mapping[str, Any]) -> bool:
@@ -82,15 +67,18 @@ def _is_bad(contrast: Mapping[str, Any]) -> bool:
 
 def _contrast(baseline: Sequence[str], contrast: Mapping[str, Any]) -> Iterator[str]:
     sides = (", ".join(map(code, names[:_MAX_NAMES])) for names in (baseline, contrast["runs"]))
-    yield f"### {VERDICTS[contrast['verdict']][0]}: {' and '.join(sides)}"
+    yield f"### {words.VERDICTS[contrast['verdict']][0]}: {' and '.join(sides)}"
     yield ""
-    yield from (f"- {escape(reason_text(reason))}" for reason in contrast["reasons"][:_MAX_ROWS])
+    yield from (f"- {escape(words.reason_text(reason))}" for reason in contrast["reasons"][:_MAX_ROWS])
     yield from _rows(("metric", "a", "b", "change", "95 % interval", ""), [_metric(m) for m in contrast["metrics"]])
-    fields = [(code(field_name(f["pointer"])), *(code(field_value(f[side])) for side in ("a", "b"))) for f in contrast["fields"]]
+    fields = [
+        (code(words.field_name(f["pointer"])), *(code(words.field_value(f[side])) for side in ("a", "b")))
+        for f in contrast["fields"]
+    ]
     yield from _rows(("field", "a", "b"), fields)
     yield ""
-    stalls = [] if contrast["stalls"] is None else [stall_facts(contrast["stalls"])]
-    listed = [*stalls, *map(curve_facts, contrast["curves"])]
+    stalls = [] if contrast["stalls"] is None else [words.stall_facts(contrast["stalls"])]
+    listed = [*stalls, *map(words.curve_facts, contrast["curves"])]
     yield from (f"- {escape(name)}: {escape(', '.join(facts))}" for name, facts in listed)
     yield ""
     yield from (f"> {escape(note)}" for note in contrast["notes"])
@@ -98,9 +86,9 @@ def _contrast(baseline: Sequence[str], contrast: Mapping[str, Any]) -> Iterator[
 
 
 def _metric(m: Mapping[str, Any]) -> tuple[str, ...]:
-    unit, a, b = figures(m)
-    shown = figure_name(m), f"{a} {unit}".strip(), f"{b} {unit}".strip(), change(m), interval(m), OUTCOMES[m["outcome"]][0]
-    return tuple(map(escape, shown))
+    unit, *sides = words.figures(m)
+    values, outcome = (f"{side} {unit}".strip() for side in sides), words.OUTCOMES[m["outcome"]][0]
+    return tuple(map(escape, (words.figure_name(m), *values, words.change(m), words.interval(m), outcome)))
 
 
 def _rows(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from receipt_cli.render.comparison.words import reason_text
-from receipt_cli.render.console import Column, Page, Span, write_table
+from receipt_cli.render.console import Column, Page, Span, figure_columns, write_table
 from receipt_cli.render.plot import Curve, OverlaidRun, render_overlay
-from receipt_cli.render.scale import count, measure, percent
+from receipt_cli.render.scale import count, measure, percent, some
 from receipt_cli.render.style import Style
 
 _KINDS = {"strong": "strong scaling: the same global batch", "weak": "weak scaling: the same batch on each device", "unknown": ""}
@@ -20,35 +20,29 @@ def render_scaling(document: Mapping[str, Any], style: Style) -> str:
     page, points = Page(style), document["points"]
     comparable = document["verdict"] == "comparable"
     page.line(Span("✓ comparable", "good") if comparable else Span("? not comparable", "warn"))
-    page.prose(page.say(reason_text(document["because"])), indent=2)
+    page.prose(reason_text(document["because"]), indent=2)
     if _KINDS[document["kind"]]:
         page.prose(_KINDS[document["kind"]], "dim", indent=2)
     if points:
         metric = document["metric"]
         page.gap()
-        columns = [Column("devices", right=True), Column("throughput", right=True), Column("per device", right=True)]
-        columns += [Column("speedup", right=True), Column("efficiency", right=True), Column("runs", least=8, drop=1)]
+        _, *columns = figure_columns("", "devices", "throughput", "per device", "speedup", "efficiency")
         rows = [
             [
-                Span(count(point["devices"])),
-                Span(measure(metric, point["rate"])),
-                Span(measure(metric, point["rate_per_device"])),
-                Span(f"{point['speedup']:.3g} ×"),
+                count(point["devices"]),
+                measure(metric, point["rate"]),
+                measure(metric, point["rate_per_device"]),
+                f"{point['speedup']:.3g} ×",
                 Span(percent(point["efficiency"]), "strong"),
-                Span(
-                    page.say(
-                        ", ".join(point["runs"][:2]) + (f" and {len(point['runs']) - 2} more" if len(point["runs"]) > 2 else "")
-                    )
-                ),
+                some(point["runs"], 2),
             ]
             for point in points
         ]
-        write_table(page, columns, rows)
+        write_table(page, [*columns, Column("runs", least=8, drop=1)], rows)
         page.paste(_plot(metric, points, style))
-    if document["notes"]:
-        page.gap()
+    page.gap()
     for note in document["notes"]:
-        page.prose(page.say(reason_text(note)), "dim", bullet="· ")
+        page.prose(reason_text(note), "dim", bullet="· ")
     return page.text()
 
 

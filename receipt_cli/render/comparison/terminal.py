@@ -7,24 +7,10 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from receipt_cli.render.comparison.words import (
-    OUTCOMES,
-    TARGET_HEAD,
-    VERDICTS,
-    change,
-    curve_facts,
-    field_name,
-    field_value,
-    figure_name,
-    figures,
-    interval,
-    reason_text,
-    stall_facts,
-    target_rows,
-    target_title,
-)
+from receipt_cli.render.comparison import words
 from receipt_cli.render.console import Column, Page, Span, elide, write_table
 from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.scale import some
 from receipt_cli.render.style import Role, Style
 
 _MAX_REASONS = 8
@@ -88,50 +74,48 @@ def render_comparison(document: Mapping[str, Any], style: Style, *, full: bool =
         page.gap()
         _names(page, document["baseline"]["runs"], contrast["runs"])
         for reason in contrast["reasons"][:_MAX_REASONS]:
-            page.prose(page.say(reason_text(reason)), indent=2, bullet="· ")
+            page.prose(words.reason_text(reason), indent=2, bullet="· ")
         page.left_out(len(contrast["reasons"]) - _MAX_REASONS)
         _metrics(page, contrast["metrics"])
         if contrast["stalls"] is not None:
-            name, facts = stall_facts(contrast["stalls"])
-            page.flow(name, [[Span(fact)] for fact in facts], label_width=12)
+            name, facts = words.stall_facts(contrast["stalls"])
+            page.flow(name, facts, label_width=12)
         _curves(page, contrast["curves"])
         _outcome(page, contrast["outcome"])
         _fields(page, "fields that differ", contrast["fields"])
         page.gap()
         for note in contrast["notes"]:
-            page.prose(page.say(note), "dim", bullet="· ")
+            page.prose(note, "dim", bullet="· ")
     for target in document["targets"]:
-        page.heading(page.say(target_title(target)))
-        columns = [Column("run", least=8), Column("reached"), *(Column(name, right=True) for name in TARGET_HEAD[2:])]
-        write_table(page, columns, [[Span(page.say(cell)) for cell in row] for row in target_rows(target)])
+        page.heading(words.target_title(target))
+        columns = [Column("run", least=8), Column("reached"), *(Column(name, right=True) for name in words.TARGET_HEAD[2:])]
+        write_table(page, columns, list(words.target_rows(target)))
     if more:
-        page.flow("more", [[Span(page.say(text))] for text in more])
+        page.flow("more", more)
     return page.text()
 
 
 def _names(page: Page, baseline: Sequence[str], runs: Sequence[str]) -> None:
     for side, names in (("a", baseline), ("b", runs)):
-        shown = ", ".join(page.say(name) for name in names[:_MAX_NAMES])
-        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
         repeats = f"  {len(names)} runs" if len(names) > 1 else ""
-        page.line(Span(f"{side}  ", "dim"), Span(f"{shown}{more}", "strong"), Span(repeats, "dim"))
+        page.line(Span(f"{side}  ", "dim"), Span(some(names, _MAX_NAMES), "strong"), Span(repeats, "dim"))
 
 
 def _verdict(page: Page, contrast: Mapping[str, Any]) -> None:
-    words, role = VERDICTS[contrast["verdict"]]
+    verdict, role = words.VERDICTS[contrast["verdict"]]
     severity = "block" if contrast["verdict"] == "not_comparable" else "warn"
     told = [f for f in contrast["fields"] if f["severity"] == severity]
-    shown = [f"{_short(f['pointer'])} {field_value(f['a'])} → {field_value(f['b'])}" for f in told[:_MAX_TOLD]]
+    shown = [f"{_short(f['pointer'])} {words.field_value(f['a'])} → {words.field_value(f['b'])}" for f in told[:_MAX_TOLD]]
     shown += [f"{len(told) - len(shown)} more"] if len(told) > len(shown) else []
     missing = [_short(reason.removesuffix(_LACKING)) for reason in contrast["reasons"] if reason.endswith(_LACKING)]
     if missing and contrast["verdict"] == "caveats":
         shown.append(f"unknown on both sides: {', '.join(missing)}")
     shown += [reason for reason in contrast["reasons"] if not reason.startswith("/") and contrast["verdict"] == "caveats"]
-    page.prose(page.say(", ".join(shown)) if shown else "", bullet=f"{words}  ", mark=role)
+    page.prose(", ".join(shown), bullet=f"{verdict}  ", mark=role)
 
 
 def _short(pointer: str) -> str:
-    return field_name(pointer).removeprefix("flags ").replace("_", " ")
+    return words.field_name(pointer).removeprefix("flags ").replace("_", " ")
 
 
 def _changes(page: Page, baseline: Sequence[str], contrast: Mapping[str, Any]) -> None:
@@ -139,22 +123,22 @@ def _changes(page: Page, baseline: Sequence[str], contrast: Mapping[str, Any]) -
     ends, metrics = contrast["outcome"]["ends"], {m["name"]: m for m in contrast["metrics"]}
     sides = [_ended(ends[side]) for side in "ab"]
     same = ends["a"]["outcome"] == ends["b"]["outcome"]
-    rows = [[Span("outcome"), *map(Span, sides), Span("-" if same else "differs", "plain" if same else "warn")]]
+    rows = [["outcome", *sides, Span("-" if same else "differs", "plain" if same else "warn")]]
     used: set[str] = set()
     for label, names in _ROWS.items():
         both = [name for name in names if name in metrics and None not in (metrics[name]["a"], metrics[name]["b"])]
         judged = sorted(both, key=lambda name: metrics[name]["low"] is None and metrics[name]["outcome"] != "no_evidence")
         for name in both if label == "loss" else judged[:1]:
             used.add(name)
-            rows.append(_changed(page, "val loss" if name == "val_loss" else label, metrics[name], contrast))
-    widest = max(cell_len(row[column].text) for row in rows for column in (1, 2))
+            rows.append(_changed("val loss" if name == "val_loss" else label, metrics[name], contrast, page.style.width >= _WIDE))
+    widest = max(cell_len(row[column]) for row in rows for column in (1, 2))
     columns = [Column(""), *(_side(page, side, names, widest) for side, names in (("a", baseline), ("b", contrast["runs"])))]
     write_table(page, [*columns, Column("change", least=20)], rows)
     for word in ("worse", "lost", "better"):
-        others = [figure_name(m) for m in contrast["metrics"] if m["outcome"] == word and m["name"] not in used]
+        others = [words.figure_name(m) for m in contrast["metrics"] if m["outcome"] == word and m["name"] not in used]
         if others:
-            shown = ", ".join(others[:_MAX_NAMES]) + (f" and {len(others) - _MAX_NAMES} more" if len(others) > _MAX_NAMES else "")
-            page.prose(page.say(shown), OUTCOMES[word][1], indent=2, bullet=f"{'also ' if word != 'lost' else ''}{word}: ")
+            bullet = f"{'also ' if word != 'lost' else ''}{word}: "
+            page.prose(some(others, _MAX_NAMES), words.OUTCOMES[word][1], indent=2, bullet=bullet)
 
 
 def _side(page: Page, side: str, names: Sequence[str], least: int) -> Column:
@@ -168,29 +152,28 @@ def _ended(end: Mapping[str, Any]) -> str:
     return end["outcome"] if step is None else f"{end['outcome']} {step}{of}"
 
 
-def _changed(page: Page, label: str, m: Mapping[str, Any], contrast: Mapping[str, Any]) -> list[Span]:
-    scale, a, b = figures(m)
+def _changed(label: str, m: Mapping[str, Any], contrast: Mapping[str, Any], wide: bool) -> list[str]:
+    scale, a, b = words.figures(m)
     steps = [contrast["outcome"]["ends"][side]["step"] for side in "ab"]
-    wide = page.style.width >= _WIDE and label.endswith("loss")
-    at = [f" at step {step}" if wide and step is not None else "" for step in steps]
+    at = [f" at step {step}" if wide and label.endswith("loss") and step is not None else "" for step in steps]
     scale += "/device" if "_per_device" in m["name"] else ""
-    values = [Span(page.say(f"{value} {scale}".strip() + place)) for value, place in zip((a, b), at, strict=True)]
-    role: Role = OUTCOMES[m["outcome"]][1] if m["outcome"] in ("better", "worse") else "plain"
+    values = [f"{value} {scale}".strip() + place for value, place in zip((a, b), at, strict=True)]
+    role: Role = words.OUTCOMES[m["outcome"]][1] if m["outcome"] in ("better", "worse") else "plain"
     if m["outcome"] == "incomparable":
         why = "defined differently" if (m["reason"] or "").startswith("definition differs") else m["reason"]
-        return [Span(label), *values, Span(page.say(f"not compared: {why}"), "warn")]
-    told = change(m)
+        return [label, *values, Span(f"not compared: {why}", "warn")]
+    told = words.change(m)
     if m["outcome"] in ("equal", "below_precision"):
         told = "same" if m["outcome"] == "equal" else f"{told}, below precision"
     elif m["low"] is not None or m["outcome"] == "no_evidence":
-        bounds = interval(m)
+        bounds = words.interval(m)
         told += f", {bounds}" if bounds.startswith("too") else f" ({bounds})"
     elif label.endswith("loss") and contrast["verdict"] == "not_comparable":
         told += ", not comparable"
     elif (m["reason"] or "").startswith("no interval"):
         counts = "{} steps each" if len(set(m["records"])) == 1 else "{} and {} steps"
-        told += f", no interval: {counts.format(*m['records'])}" if page.style.width >= _WIDE else ", too few records"
-    return [Span(label), *values, Span(page.say(told), role)]
+        told += f", no interval: {counts.format(*m['records'])}" if wide else ", too few records"
+    return [label, *values, Span(told, role)]
 
 
 def _metrics(page: Page, metrics: Sequence[Mapping[str, Any]]) -> None:
@@ -203,31 +186,31 @@ def _metrics(page: Page, metrics: Sequence[Mapping[str, Any]]) -> None:
     ]  # fmt: skip
     shown = sorted(metrics, key=lambda m: m["better"] == "none")  # metrics with a better direction first
     same = [m for m in shown if m["outcome"] == "equal" and m["better"] == "none"]
-    write_table(page, columns, [_row(page, m) for m in shown if m not in same])
+    write_table(page, columns, [_row(m) for m in shown if m not in same])
     if same:
-        page.prose(page.say(f"equal: {', '.join(map(figure_name, same))}"), "dim", indent=2)
+        page.prose(f"equal: {', '.join(map(words.figure_name, same))}", "dim", indent=2)
     bases = dict.fromkeys(_BASES[m["basis"]] for m in metrics if m["basis"] != "none")
     if bases:
         page.prose(f"intervals {' and '.join(bases)}", "dim", indent=2)
     for m in metrics:
         if m["outcome"] == "incomparable":
-            page.prose(page.say(f"{figure_name(m)}: {m['reason']}"), "warn", indent=2, bullet="! ")
+            page.prose(f"{words.figure_name(m)}: {m['reason']}", "warn", indent=2, bullet="! ")
 
 
-def _row(page: Page, m: Mapping[str, Any]) -> list[Span]:
-    unit, a, b = figures(m)
-    words, role = OUTCOMES[m["outcome"]]
+def _row(m: Mapping[str, Any]) -> list[str]:
+    unit, a, b = words.figures(m)
+    outcome, role = words.OUTCOMES[m["outcome"]]
     strong: Role = role if m["outcome"] in ("better", "worse", "lost") else "plain"
-    texts = Span(page.say(figure_name(m))), Span(unit, "dim"), Span(a), Span(b)
-    return [*texts, Span(change(m), strong), Span(interval(m), "dim"), Span(words, role)]
+    texts = words.figure_name(m), Span(unit, "dim"), a, b
+    return [*texts, Span(words.change(m), strong), Span(words.interval(m), "dim"), Span(outcome, role)]
 
 
 def _curves(page: Page, curves: Sequence[Mapping[str, Any]]) -> None:
     if curves:
         page.heading("curves")
     for c in curves:
-        name, facts = curve_facts(c)
-        page.flow(page.say(name), [[Span(page.say(fact))] for fact in facts], label_width=12)
+        name, facts = words.curve_facts(c)
+        page.flow(name, facts, label_width=12)
 
 
 def _fields(page: Page, title: str, fields: Sequence[Mapping[str, Any]], most: int = 40) -> None:
@@ -238,8 +221,8 @@ def _fields(page: Page, title: str, fields: Sequence[Mapping[str, Any]], most: i
     columns = [Column("field", least=12), Column("a", least=8), Column("b", least=8)]
     rows = [
         [
-            Span(page.say(field_name(f["pointer"])), _SEVERITIES[f.get("severity")]),
-            *(Span(page.say(field_value(f[s]))) for s in ("a", "b")),
+            Span(words.field_name(f["pointer"]), _SEVERITIES[f.get("severity")]),
+            *(words.field_value(f[s]) for s in ("a", "b")),
         ]
         for f in fields[:most]
     ]
@@ -247,14 +230,14 @@ def _fields(page: Page, title: str, fields: Sequence[Mapping[str, Any]], most: i
 
 
 def _outcome(page: Page, outcome: Mapping[str, Any]) -> None:
-    words = {True: "true", False: "false", None: "unknown"}
+    answers = {True: "true", False: "false", None: "unknown"}
     rows = [
-        [Span(page.say(c["check"])), *(Span(words[c[side]], "bad" if c[side] is False else "plain") for side in ("a", "b"))]
+        [c["check"], *(Span(answers[c[side]], "bad" if c[side] is False else "plain") for side in ("a", "b"))]
         for c in outcome["checks"]
     ]
     reasons = [outcome["failure"][side] for side in ("a", "b")]
     if reasons[0] != reasons[1]:
-        rows.append([Span("failure"), *(Span(page.say(reason or "none"), "bad" if reason else "plain") for reason in reasons)])
+        rows.append(["failure", *(Span(reason or "none", "bad" if reason else "plain") for reason in reasons)])
     if rows:
         page.heading("outcome")
         write_table(page, [Column("check", least=8), Column("a"), Column("b")], rows)
@@ -264,27 +247,26 @@ def render_reproducibility(document: Mapping[str, Any], style: Style) -> str:
     """Return the answer (``reproducibility/2.0``), each line ended by a newline."""
     page = Page(style)
     for side in ("a", "b"):
-        page.line(Span(f"{side}  ", "dim"), Span(page.say(document[side]), "strong"))
+        page.line(Span(f"{side}  ", "dim"), Span(document[side], "strong"))
     rerun, resume, role = _ANSWERS[document["verdict"]]
     page.gap()
     page.line(Span(resume if document["question"] == "resume" else rerun, role))
-    page.prose(page.say(reason_text(document["because"])), indent=2)
-    rows = [_part(page, label, document[name]) for name, label in _PARTS.items() if name != "parameters" or document[name]["a"]]
-    rows += [_part(page, metric_label(curve["metric"]), curve) for curve in document["curves"]]
+    page.prose(words.reason_text(document["because"]), indent=2)
+    rows = [_part(label, document[name]) for name, label in _PARTS.items() if name != "parameters" or document[name]["a"]]
+    rows += [_part(metric_label(curve["metric"]), curve) for curve in document["curves"]]
     page.gap()
     write_table(page, [Column("part", least=13), Column(""), Column("because", least=20)], rows)
     apart = [curve for curve in document["curves"] if curve["same"] is False]
     if apart:
         page.heading("where they differ")
         columns = [Column("figure", least=8), Column("first at", right=True), Column("a"), Column("b"), *_DIFFERENCES]
-        write_table(page, columns, [_differing(page, curve) for curve in apart])
+        write_table(page, columns, [_differing(curve) for curve in apart])
     configuration = document["configuration"]
     _fields(page, "fields", [*configuration["differences"], *configuration["unknown"]], 20)
     _fields(page, "data", [fact for fact in document["data"]["facts"] if fact["a"] != fact["b"]], 20)
-    if document["notes"]:
-        page.gap()
+    page.gap()
     for note in document["notes"]:
-        page.prose(page.say(reason_text(note)), "dim", bullet="· ")
+        page.prose(words.reason_text(note), "dim", bullet="· ")
     return page.text()
 
 
@@ -293,17 +275,17 @@ _DIFFERENCES = (
 )  # fmt: skip
 
 
-def _differing(page: Page, curve: Mapping[str, Any]) -> list[Span]:
+def _differing(curve: Mapping[str, Any]) -> list[str]:
     """Return the cells of a figure that differs: its first departure, the equal values, the greatest difference."""
     at, worst = curve["departs"], curve["greatest"]
     most = "-" if worst is None else f"{worst['delta']:+.4g} at {worst['step']}"
     places = [f" :{at[f'{side}_line']}" if at[f"{side}_line"] is not None else "" for side in ("a", "b")]
-    values = [Span(page.say(f"{at[f'{side}_text']}{line}")) for side, line in zip(("a", "b"), places, strict=True)]
+    values = [f"{at[f'{side}_text']}{line}" for side, line in zip(("a", "b"), places, strict=True)]
     again = "never" if curve["meets"] is None else str(curve["meets"])
-    label = Span(page.say(metric_label(curve["metric"])))
-    return [label, Span(str(at["step"])), *values, Span(f"{curve['matches']} of {curve['compared']}"), Span(most), Span(again)]
+    label = metric_label(curve["metric"])
+    return [label, str(at["step"]), *values, f"{curve['matches']} of {curve['compared']}", most, again]
 
 
-def _part(page: Page, label: str, part: Mapping[str, Any]) -> list[Span]:
-    words, role = _SAME[part["same"]]
-    return [Span(page.say(label)), Span(words, role), Span(page.say(reason_text(part["because"])))]
+def _part(label: str, part: Mapping[str, Any]) -> list[str]:
+    same, role = _SAME[part["same"]]
+    return [label, Span(same, role), words.reason_text(part["because"])]

@@ -23,14 +23,14 @@ FINDINGS = [
 CANDIDATES = [
     {"id": "nanochat", "version": 2, "score": 21400, "step_records": 21400, "records": 21602, "chosen": True,
      "why": "explains 21400 step records that no other grammar explains"},
-    {"id": "nanogpt", "version": 1, "score": 0.5, "step_records": 0, "records": 12, "chosen": False, "why": None},
+    {"id": "nanogpt", "version": None, "score": 0.5, "step_records": 0, "records": 12, "chosen": False, "why": "explains fewer"},
 ]  # fmt: skip
 EXPLANATION = {
     "candidates": CANDIDATES,
+    "explanations": [],
     "rules": [
-        {"rule": "train_step", "event": "step", "matched": 21400, "near_misses": 3},
-        {"rule": "val", "event": "eval", "matched": 86, "near_misses": 0},
-        {"rule": "end", "event": "end", "matched": None},
+        {"grammar": "nanochat@v2", "rule": "train_step", "event": "step", "matched": 21400, "near_misses": 3},
+        {"grammar": "nanochat@v2", "rule": "val", "event": "eval", "matched": 86, "near_misses": 0},
     ],
     "unmatched": [{"line_number": 1733, "text": "\tstep 00733 | loss: 3.1"}, {"line_number": 9, "text": "lr 0.1"}],
 }
@@ -87,15 +87,15 @@ def test_explain() -> None:
         "   grammar      score  step records  records\n"
         "────────────────────────────────────────────\n"
         "✓  nanochat@v2  21400         21400    21602\n"
-        "   nanogpt@v1   0.500             0       12\n"
+        "   nanogpt      0.500             0       12\n"
         "nanochat@v2: explains 21400 step records that no other grammar explains\n"
+        "nanogpt: explains fewer\n"
         "\n"
         "rules of the chosen grammar\n"
         "  rule        event  matched  almost read\n"
         "  ───────────────────────────────────────\n"
         "  train_step  step     21400            3\n"
         "  val         eval        86            0\n"
-        "  end         end          –            –\n"
         "\n"
         "lines that look like metrics and match no rule\n"
         "  line  text\n"
@@ -106,15 +106,14 @@ def test_explain() -> None:
 
 
 def test_explain_what_nothing_explains() -> None:
-    unmatched = {"unmatched": [{"line_number": 1, "text": "loss 1"}] * 25}
-    text = render_explain(unmatched, Style(width=80))
+    lines = [{"line_number": 1, "text": "loss 1"}]
+    text = render_explain({"candidates": [], "explanations": [], "rules": [], "unmatched": lines}, Style(width=80))
     assert text.startswith("no grammar explains a record of this log\n\nlines that look like metrics")
-    assert text.endswith("… 5 more lines\n")
 
 
 def test_explain_two_chosen_grammars() -> None:
     rules = [{"grammar": name, "rule": "step", "event": "step", "matched": 3, "near_misses": 0} for name in ("a@v1", "b@v2")]
-    assert render_explain({"candidates": CANDIDATES, "rules": rules}, Style(width=80)).endswith(
+    assert render_explain({**EXPLANATION, "rules": rules, "unmatched": []}, Style(width=80)).endswith(
         "rules of the chosen grammars\n"
         "  grammar  rule  event  matched  almost read\n"
         "  ──────────────────────────────────────────\n"

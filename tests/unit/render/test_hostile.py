@@ -165,13 +165,29 @@ def test_any_finding(found: list[Any], style: Style) -> None:
     check(render_findings(found, style), style)
 
 
-explanations = record(
-    candidates=listed(
-        record(id=text, version=number, score=LEAVES, step_records=number, records=number, chosen=LEAVES, why=text)
+def shape(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(fields)
+
+
+counts = st.integers(0, 10**20)
+explanations = shape(
+    candidates=st.lists(
+        shape(
+            id=TEXTS,
+            version=st.none() | counts,
+            score=counts,
+            step_records=counts,
+            records=counts,
+            chosen=st.booleans(),
+            why=TEXTS,
+        )
     ),
-    rules=listed(record(rule=text, event=text, matched=number, near_misses=number)),
-    unmatched=listed(record(line_number=number, text=text)),
-).filter(lambda value: isinstance(value, dict))
+    explanations=st.lists(
+        shape(records=counts, line=TEXTS, chosen=st.booleans(), score=st.floats(-9, 9), evidence=st.just({"a": 0.5}), why=TEXTS)
+    ),
+    rules=st.lists(shape(grammar=TEXTS, rule=TEXTS, event=TEXTS, matched=counts, near_misses=counts)),
+    unmatched=st.lists(shape(line_number=counts, text=TEXTS)),
+)
 
 
 @settings(deadline=None)
