@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -144,6 +145,8 @@ class _Card:
         self.word: Outcome = outcome(document, running=running)
         self.summary = mapping(document, "summary")
         self.steps = mapping(self.summary, "steps")
+        keys = ("first", "last", "planned", "record_count")
+        self.first, self.last, self.planned, self.records = (whole(self.steps, key) for key in keys)
         self.metrics = mapping(self.summary, "metrics")
         self.failure = mapping(document, "failure")
         self.trainer = _trainer_id(document)
@@ -251,28 +254,27 @@ class _Card:
         what = "loss is NaN" if real(loss, "places", "inf_line") is None else "loss is not finite"
         since = self._step_of_record((records or 0) - (bad or 0)) if bad and records and real(loss, "last") is None else None
         words = what if since is None else f"{what} from {self.unit} {since} on"
-        planned, last = whole(self.steps, "planned"), whole(self.steps, "last")
-        if planned is not None and last is not None and last >= planned - 1:
-            words += f", though all {steps(planned)} {self.unit}s ran"
+        if self.planned is not None and self.last is not None and self.last >= self.planned - 1:
+            words += f", though all {steps(self.planned)} {self.unit}s ran"
         if text(self.failure, "reason") in STOPS:
             words += f", then {self._stop()}"
         return _Cause(words, line)
 
     def _step_of_record(self, index: int) -> int | None:
         """Return the step of record ``index`` (from 0) if records come at every multiple of a number, else None."""
-        first, stride = whole(self.steps, "first"), self._stride()
+        first, stride = self.first, self._stride()
         if first is None or stride is None or whole(self.steps, "restart_count"):
             return None
-        if whole(self.steps, "record_count") != whole(self.metrics, "loss", "record_count"):
+        if self.records != whole(self.metrics, "loss", "record_count"):
             return None
         return first + index * stride if stride == 1 or (stride and first % stride == 0) else None
 
     def _stride(self) -> int | None:
         """Return the steps from one record to the next if records are evenly spaced; None without two records."""
-        first, last, records = (whole(self.steps, key) for key in ("first", "last", "record_count"))
-        if first is None or last is None or not records or records < 2 or (last - first) % (records - 1):
+        if self.first is None or self.last is None or not self.records or self.records < 2:
             return None
-        return (last - first) // (records - 1)
+        stride, rest = divmod(self.last - self.first, self.records - 1)
+        return None if rest else stride
 
     def _stop(self) -> str:
         reason = text(self.failure, "reason") or ""
@@ -283,9 +285,8 @@ class _Card:
 
     def _after(self, *, plan: bool = False) -> str:
         """Return `` after step N``, followed by `` of M`` if ``plan``; ``, no step read`` if there is no step."""
-        last = whole(self.failure, "progress", "step")
-        last = whole(self.steps, "last") if last is None else last
-        planned = whole(self.steps, "planned")
+        last, planned = whole(self.failure, "progress", "step"), self.planned
+        last = self.last if last is None else last
         if last is None:
             return ", no step read" if not self.summary or truth(self.document, "checks", "has_steps") is not True else ""
         of = f" of {steps(planned)}" if plan and planned is not None and planned >= last else ""
@@ -294,7 +295,7 @@ class _Card:
     def _finished(self) -> tuple[str, int | None]:
         line = whole(self.document, "derivation", "check_lines", "completed")
         completed = truth(self.document, "checks", "completed") is True
-        last, planned, records = self._done(), whole(self.steps, "planned"), whole(self.steps, "record_count")
+        last, planned, records = self._done(), self.planned, self.records
         exit_code = "" if completed else ", exit code 0"
         if too_short(self.document):
             return f"too short to judge: fewer than {FEWEST_RECORDS} records{exit_code}", line
@@ -321,11 +322,10 @@ class _Card:
         return f"after {self.unit} {steps(last)}{of}{exit_code}", line
 
     def _unknown(self) -> _Cause:
-        last, line, end = whole(self.steps, "last"), whole(self.steps, "last_line"), self._line_count()
+        last, planned, line, end = self.last, self.planned, whole(self.steps, "last_line"), self._line_count()
         if truth(self.document, "checks", "has_steps") is not True:
             known = truth(self.document, "checks", "has_steps") is False
             return _Cause("no training step, no error" if known else "no step line was recognised, no error")
-        planned = whole(self.steps, "planned")
         seen = max(line or 0, whole(self.summary, "checkpoints", "last_line") or 0)
         closing = "no closing line" if line is None or end is None or seen >= end - 1 else "no known end line"
         where = "log ends" if last is None else f"log ends at {self.unit} {steps(last)}"
@@ -370,9 +370,7 @@ class _Card:
         world = whole(degrees, "world_size")
         sizes = {kind: whole(degrees, kind) for kind in ("data", "tensor", "pipeline", "context")}
         if world is None and None not in sizes.values():
-            world = 1
-            for size in sizes.values():
-                world *= size or 1
+            world = math.prod(size or 1 for size in sizes.values())
         split = " × ".join(f"{kind} {size}" for kind, size in sizes.items() if kind != "data" and size is not None and size > 1)
         if world is not None:
             ranks = many(world, "rank")
@@ -392,20 +390,18 @@ class _Card:
 
     def _done(self) -> int | None:
         """Return the last step known to be done: of a record, or of a checkpoint after it."""
-        last, saved, planned = (
-            whole(self.steps, "last"), whole(self.summary, "checkpoints", "last_step"), whole(self.steps, "planned")
-        )  # fmt: skip
-        if last is None or saved is None or planned is None or saved > planned:
-            return last
-        return max(last, saved)
+        saved = whole(self.summary, "checkpoints", "last_step")
+        if self.last is None or saved is None or self.planned is None or saved > self.planned:
+            return self.last
+        return max(self.last, saved)
 
     def _resumed(self) -> int | None:
-        start, first = whole(self.document, "header", "flags", "start_step"), whole(self.steps, "first")
-        return start if start is not None and first is not None and 1 < start <= first else None
+        start = whole(self.document, "header", "flags", "start_step")
+        return start if start is not None and self.first is not None and 1 < start <= self.first else None
 
     def _begin(self, start: int) -> int | None:
         """Return the first step that a resumed run made: some trainers print the step before it, some the step itself."""
-        first, stride = whole(self.steps, "first"), self._stride()
+        first, stride = self.first, self._stride()
         if first is None or stride is None:
             return first if first == start else None
         if first == start + stride and start % stride == 0:
@@ -413,16 +409,16 @@ class _Card:
         return start if first == start or start % stride == 1 else None
 
     def _progress(self) -> list[Text]:
-        last, planned, records = self._done(), whole(self.steps, "planned"), whole(self.steps, "record_count")
+        last, planned, records = self._done(), self.planned, self.records
         if not self.summary or records == 0 or (last is None and not records):
             return [Text("none read")]
-        start, logged, logged_last = self._resumed(), whole(self.steps, "last"), ""
+        start, logged, logged_last = self._resumed(), self.last, ""
         if last is None:
             shown = f"{_many(records or 0, 'record')} without a step number"
         elif start is not None and self.word == "finished" and (begin := self._begin(start)) is not None:
             shown = f"{steps(begin)}–{steps(last)} run here"
         else:
-            shown = steps(last) if self.unit == "step" else f"{steps(whole(self.steps, 'first') or 0)}–{steps(last)}"
+            shown = steps(last) if self.unit == "step" else f"{steps(self.first or 0)}–{steps(last)}"
             if planned is not None or (self.word in ("unknown", "cut off") and self.trainer not in ("", "generic", *_ROUNDS)):
                 shown += f" of {'?' if planned is None else steps(planned)}"
             logged_last = f", last logged {steps(logged)}" if logged is not None and logged != last else ""
@@ -472,19 +468,17 @@ class _Card:
         return [Text.assemble(f"checkpoint at {steps(step)} ", self._log_place(line))]
 
     def _all_lost(self) -> str:
-        last, planned, start = whole(self.steps, "last"), whole(self.steps, "planned"), self._resumed()
+        last, planned, start = self.last, self.planned, self._resumed()
         if truth(self.document, "checks", "completed") or (planned is not None and last is not None and last >= planned):
             return ""
         if start is not None:
             return f": all since {steps(start)} would be lost"
         if last is None or not last:
             return ": all would be lost"
-        first, records = whole(self.steps, "first") or 0, whole(self.steps, "record_count") or 1
+        first, records = self.first or 0, self.records or 1
         begins = first <= max(1, (last - first) / (records - 1) if records > 1 else first)
         begins = begins and (planned is not None or "epoch" not in self.metrics)
-        return (
-            ": 1 step would be lost" if last == 1 else f": all {steps(last)} would be lost" if begins else ": all would be lost"
-        )
+        return ": 1 step would be lost" if last == 1 else f": all{f' {steps(last)}' * begins} would be lost"
 
     def _loss(self) -> list[Text]:
         if "loss" in self.metrics or "val_loss" in self.metrics:
@@ -524,8 +518,7 @@ class _Card:
             return [Text.assemble(say(f"{label}NaN", self.style), style="red")] if ends_in_nan else []
         shown = Text(say(label, self.style) if label else "")
         if ends_in_nan and records is not None and bad == records - 1 and first is not None and name == "loss":
-            step = whole(self.steps, "first")
-            shown.append(_figure(first) + ("" if step is None else f" at {self.unit} {steps(step)}") + ", then ")
+            shown.append(_figure(first) + ("" if self.first is None else f" at {self.unit} {steps(self.first)}") + ", then ")
             return [shown.append("NaN", "red")]
         if records == 1 and first is not None:
             return [shown.append(_figure(first))]
@@ -705,7 +698,7 @@ class _Card:
             command = f"receipt explain LOG --line {cause.line}"
         elif self.word == "unknown" and read:
             command, full = "exit code known? receipt parse LOG --job-exit N", []
-        elif self.word == "finished" and whole(self.steps, "record_count"):
+        elif self.word == "finished" and self.records:
             command = "receipt plot LOG"
         else:
             command, full = "receipt parse LOG --full", []

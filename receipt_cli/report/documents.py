@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from receipt_cli.history.document_history import document_history
 from receipt_cli.render.document_list import NOUNS, cells_of, figure_label, score_name, score_text, series_cells
+from receipt_cli.render.fields import UNKNOWN, or_dash
 from receipt_cli.render.scale import count, duration, measure, number, percent
 from receipt_cli.report.packing import byte_count, short_text
 from receipt_cli.report.row import instant
@@ -18,7 +20,6 @@ MAX_BYTES = 2_000_000
 """Most bytes of the tables of documents; later ones are listed without."""
 _MAX_ROWS = 40
 _DIGEST = 16
-_UNKNOWN = "–"
 
 
 def report_documents(rows: Sequence[Row], places: Mapping[str, int]) -> dict[str, Any]:
@@ -62,13 +63,9 @@ def _head(row: Row, places: Mapping[str, int]) -> list[Any]:
 
 def _page(row: Row, places: Mapping[str, int]) -> dict[str, Any]:
     digest, at, run, name = _head(row, places)
-    facts = [(key, value) for key, value in _FACTS[row["kind"]](row) if value not in (None, "", _UNKNOWN)]
-    facts += [
-        ("lane", row["lane"]),
-        ("preset", row["preset"]),
-        ("linked by", row["linked_by"]),
-        ("version", row["schema_version"]),
-    ]
+    facts = [(key, value) for key, value in _FACTS[row["kind"]](row) if value not in (None, "", UNKNOWN)]
+    facts += [(name.replace("_", " "), row[name]) for name in ("lane", "preset", "linked_by")]
+    facts.append(("version", row["schema_version"]))
     tables = [
         {
             "title": title,
@@ -96,27 +93,25 @@ Table = tuple[str, list[str], list[list[str]]]
 
 
 def _shown(name: str, value: float | None) -> str:
-    return _UNKNOWN if value is None else measure(name, value)
+    return or_dash(value, partial(measure, name))
 
 
 def _evaluation_facts(row: Row) -> list[tuple[str, Any]]:
-    spent = row["duration_s"]
     return [
         ("model", row["model"]),
         ("revision", row["revision"]),
         ("step", row["checkpoint_step"]),
         ("evaluated by", row["producer"]),
         ("finished", "yes" if row["complete"] else "no"),
-        ("time", None if spent is None else duration(spent)),
+        ("time", or_dash(row["duration_s"], duration)),
     ]
 
 
 def _evaluation_tables(row: Row) -> list[Table]:
     scores = []
     for score in row["scores"] or ():
-        step, after = score["step"], score["after_step"]
-        samples = _UNKNOWN if score["sample_count"] is None else count(score["sample_count"])
-        place = str(step) if step is not None else _UNKNOWN if after is None else f"after {after}"
+        after = or_dash(score["after_step"], lambda step: f"after {step}")
+        samples, place = or_dash(score["sample_count"], count), or_dash(score["step"], str, after)
         scores.append([score_name(score), score_text(score), samples, place])
     return [("Scores", ["score", "value", "samples", "step"], scores), _curves(row)]
 
@@ -139,11 +134,10 @@ def _ablation_facts(row: Row) -> list[tuple[str, Any]]:
 
 
 def _profile_facts(row: Row) -> list[tuple[str, Any]]:
-    share = row["busy_ratio"]
     return [
         ("device", row["device_name"]), ("program", row["application"]), ("session", _shown("duration_s", row["duration_s"])),
-        ("busy time", _shown("busy_s", row["busy_s"])), ("share busy", None if share is None else percent(share)),
-        ("launches", None if row["launch_count"] is None else count(row["launch_count"])),
+        ("busy time", _shown("busy_s", row["busy_s"])), ("share busy", or_dash(row["busy_ratio"], percent)),
+        ("launches", or_dash(row["launch_count"], count)),
         ("time in kernels", _shown("total_s", row["kernel_time_s"])), ("records are missing", "yes" if row["lossy"] else None),
     ]  # fmt: skip
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from receipt_cli.redaction.mask import mask_secrets
 from receipt_cli.redaction.text import clean
+from receipt_cli.render.fields import real
 
 MAX_TEXT = 500
 """Longest text in characters; longer names and messages end with an ellipsis."""
@@ -56,17 +56,12 @@ def short_text(text: str, most: int = MAX_TEXT) -> str:
 
 def number(value: object) -> int | float | None:
     """Return a finite number with six significant digits, a whole one exactly; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    known = real(value)
+    if known is None:
         return None
-    try:
-        real = float(value)
-    except OverflowError:
-        return None
-    if not math.isfinite(real):
-        return None
-    if real == int(real) and abs(real) < _EXACT:
-        return int(real)
-    rounded = float(f"{real:.6g}")
+    if known == int(known) and abs(known) < _EXACT:
+        return int(known)
+    rounded = float(f"{known:.6g}")
     return int(rounded) if rounded == int(rounded) and abs(rounded) < _EXACT else rounded
 
 
