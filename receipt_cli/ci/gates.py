@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from receipt_cli.definitions.metrics import Metric, Registry
 from receipt_cli.definitions.strict_yaml import locate, read_yaml
@@ -126,6 +126,10 @@ class LineCount(Limited):
     at_most: int | None
 
 
+Gate: TypeAlias = Bound | Quantity | Slope | LineCount | Change
+Kind = TypeVar("Kind", Bound, Quantity, Slope, LineCount, Change)
+
+
 @dataclass(frozen=True, slots=True)
 class OfSystem:
     """Gates for the runs on one system; a part that is None fits every run."""
@@ -133,10 +137,7 @@ class OfSystem:
     lane: str | None
     device: str | None
     world_size: int | None
-    bounds: tuple[Bound, ...]
-    quantities: tuple[Quantity, ...]
-    slopes: tuple[Slope, ...]
-    changes: tuple[Change, ...]
+    gates: tuple[Gate, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,22 +154,22 @@ class Gates:
     """All gates of a job; ``require`` contains names of checks, ``healthy`` and ``proven``."""
 
     require: tuple[str, ...] = ("healthy",)
-    bounds: tuple[Bound, ...] = ()
-    changes: tuple[Change, ...] = ()
+    gates: tuple[Gate, ...] = ()
     unknown: Unknown = Unknown()
     allow_truncated: bool = False
     """Whether a log that stops before its run ends may pass."""
     allow_unknown: bool = False
     """Whether a log in which no step was recognised may pass, if nothing says that the run failed."""
-    quantities: tuple[Quantity, ...] = ()
-    slopes: tuple[Slope, ...] = ()
-    lines: tuple[LineCount, ...] = ()
     systems: tuple[OfSystem, ...] = ()
 
+    def of_kind(self, kind: type[Kind]) -> list[Kind]:
+        """Return the gates of a class."""
+        return [gate for gate in self.gates if isinstance(gate, kind)]
+
     @property
-    def every_change(self) -> tuple[Change, ...]:
+    def every_change(self) -> list[Change]:
         """The changes of all systems, too."""
-        return (*self.changes, *(change for one in self.systems for change in one.changes))
+        return [*self.of_kind(Change), *(gate for one in self.systems for gate in one.gates if isinstance(gate, Change))]
 
     def of_system(self, lane: str | None, device: str | None, world_size: int | None) -> Gates | None:
         """Return the gates with those of the run's system, the first that fits; None if there are systems and none fits."""
@@ -177,9 +178,7 @@ class Gates:
         for one in self.systems:
             device_fits = one.device is None or (device is not None and fnmatchcase(device.lower(), one.device.lower()))
             if one.lane in (None, lane) and device_fits and one.world_size in (None, world_size):
-                bounds, quantities = (*self.bounds, *one.bounds), (*self.quantities, *one.quantities)
-                slopes, changes = (*self.slopes, *one.slopes), (*self.changes, *one.changes)
-                return replace(self, bounds=bounds, quantities=quantities, slopes=slopes, changes=changes, systems=())
+                return replace(self, gates=(*self.gates, *one.gates), systems=())
         return None
 
 
@@ -222,44 +221,38 @@ class _Reader:
     def read(self) -> Gates:
         data = read_yaml(self._text, self._where)
         self._known((), data, _KEYS, "a gates file")
-        bounds = [*self._metric_bounds(data), *self._field_bounds(data)]
-        changes, quantities, slopes = list(self._changes(data)), list(self._quantities(data)), list(self._slopes(data))
-        lines, systems = list(self._lines(data)), list(self._systems(data))
-        inner = [gate for one in systems for gate in (*one.bounds, *one.quantities, *one.slopes, *one.changes)]
-        if len([*bounds, *changes, *quantities, *slopes, *lines, *inner]) > MAX_GATES:
+        gates, systems = (*self._gates(data), *self._lines(data)), tuple(self._systems(data))
+        if len(gates) + sum(len(one.gates) for one in systems) > MAX_GATES:
             raise DataError(f"a gates file has at most {MAX_GATES} gates", where=self._where)
-        return Gates(
-            self._require(data), tuple(bounds), tuple(changes), self._unknown(data), self._allow_truncated(data),
-            quantities=tuple(quantities), slopes=tuple(slopes), lines=tuple(lines), systems=tuple(systems),
-        )  # fmt: skip
+        return Gates(self._require(data), gates, self._unknown(data), self._allow_truncated(data), systems=systems)
 
     def _systems(self, data: Mapping[str, Any]) -> Iterator[OfSystem]:
-        stated = data.get("systems", [])
-        if not isinstance(stated, list):
-            raise self._error(("systems",), "systems is not a list", try_='systems: [{device: "*H100*", metrics: {...}}]')
-        for number, entry in enumerate(stated):
-            path = ("systems", str(number))
-            found = self._mapping(path, entry, 'device: "*H100*"')
-            self._known(path, found, _SYSTEM_KEYS, "a system")
+        example = 'device: "*H100*"'
+        for path, found in self._list(data, "systems", _SYSTEM_KEYS, example, f"systems: [{{{example}, metrics: {{...}}}}]"):
             lane, device, ranks = (found.get(key) for key in ("lane", "device", "world_size"))
             if not all(part is None or isinstance(part, str) for part in (lane, device)):
                 raise self._error(path, "lane and device are texts")
-            if ranks is not None and (not isinstance(ranks, int) or isinstance(ranks, bool)):
+            if ranks is not None and not _is_count(ranks):
                 raise self._error((*path, "world_size"), f"world_size is {ranks!r}, not a number of ranks")
             inner = {key: found[key] for key in ("metrics", "fields") if key in found}
-            bounds = (*self._metric_bounds(inner), *self._field_bounds(inner))
-            more = tuple(self._quantities(inner)), tuple(self._slopes(inner)), tuple(self._changes(inner))
-            yield OfSystem(lane, device, ranks, bounds, *more)
+            yield OfSystem(lane, device, ranks, tuple(self._gates(inner)))
+
+    def _list(
+        self, data: Mapping[str, Any], key: str, known: Collection[str], example: str, try_: str
+    ) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+        """Yield the place and the entries of each mapping in a list; ``example`` is of one, ``try_`` of a list."""
+        stated = data.get(key, [])
+        if not isinstance(stated, list):
+            raise self._error((key,), f"{key} is not a list", try_=try_)
+        for number, entry in enumerate(stated):
+            path = (key, str(number))
+            found = self._mapping(path, entry, example)
+            self._known(path, found, known, f"a {key.removesuffix('s')}")
+            yield path, found
 
     def _lines(self, data: Mapping[str, Any]) -> Iterator[LineCount]:
-        stated = data.get("lines", [])
         example = "lines: [{contains: saved checkpoint, at_least: 1}]"
-        if not isinstance(stated, list):
-            raise self._error(("lines",), "lines is not a list", try_=example)
-        for number, entry in enumerate(stated):
-            path = ("lines", str(number))
-            found = self._mapping(path, entry, example)
-            self._known(path, found, _LINE_KEYS, "a line")
+        for path, found in self._list(data, "lines", _LINE_KEYS, example, example):
             texts = [found.get(key) for key in ("contains", "matches")]
             if sum(text is not None for text in texts) != 1 or not all(
                 text is None or (isinstance(text, str) and text) for text in texts
@@ -270,9 +263,7 @@ class _Reader:
             except re.error as error:
                 raise self._error((*path, "matches"), f"{texts[1]!r} is no regular expression", why=str(error)) from error
             limits = [found.get(key) for key in _BOUND_KEYS]
-            if not all(
-                limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0) for limit in limits
-            ):
+            if not all(limit is None or _is_count(limit) for limit in limits):
                 raise self._error(path, "at_least and at_most are numbers of lines", try_=example)
             least, most = limits if any(limit is not None for limit in limits) else (1, None)
             if least is not None and most is not None and least > most:
@@ -280,31 +271,42 @@ class _Reader:
             name = found.get("name", texts[0] if texts[0] is not None else texts[1])
             yield LineCount(f"line {name}"[:_LONGEST_NAME], texts[0], pattern, least, most)
 
-    def _quantities(self, data: Mapping[str, Any]) -> Iterator[Quantity]:
+    def _gates(self, data: Mapping[str, Any]) -> Iterator[Gate]:
+        """Yield the gates on metrics, then those on fields."""
         for path, metric, entry in self._metrics(data):
-            for key in (key for key in entry if key == "spread" or _PERCENTILE.fullmatch(str(key))):
-                stated = self._mapping((*path, key), entry[key], f"{key}: {{at_most: 5%}}")
-                if key == "spread":
-                    self._known((*path, key), stated, _BOUND_KEYS, key)
-                    low, high = (self._share((*path, key, name), stated) if name in stated else None for name in _BOUND_KEYS)
+            for key, stated in entry.items():
+                place = (*path, str(key))
+                if key == "change":
+                    yield from self._changes(place, metric, stated)
+                elif key == "slope":
+                    yield self._slope(place, metric, stated)
+                elif key == "spread":
+                    limits = self._mapping(place, stated, "spread: {at_most: 5%}")
+                    self._known(place, limits, _BOUND_KEYS, key)
+                    low, high = (self._share((*place, name), limits) if name in limits else None for name in _BOUND_KEYS)
                     yield Quantity(metric.name, key, low, high)
+                elif key in STATISTICS:
+                    field = pointer("summary", "metrics", metric.name, key)
+                    yield Bound(f"{metric.name}.{key}", field, metric.name, *self._limits(place, stated, metric))
                 else:
-                    yield Quantity(metric.name, key, *self._limits((*path, key), stated, metric))
+                    yield Quantity(metric.name, key, *self._limits(place, stated, metric))
+        example = "fields: {/summary/steps/restart_count: {at_most: 0}}"
+        for key, entry in (self._mapping(("fields",), data["fields"], example) if "fields" in data else {}).items():
+            field = str(key)
+            if not field.startswith("/"):
+                raise self._error(("fields", field), "a field is named by its JSON pointer", try_=example)
+            yield Bound(field, field, split_pointer(field)[-1], *self._limits(("fields", field), entry, None))
 
-    def _slopes(self, data: Mapping[str, Any]) -> Iterator[Slope]:
-        for path, metric, entry in self._metrics(data):
-            if "slope" not in entry:
-                continue
-            path = (*path, "slope")
-            stated = self._mapping(path, entry["slope"], "slope: {over: 200, at_most: 0}")
-            self._known(path, stated, ("over", *_BOUND_KEYS), "slope")
-            over = stated.get("over")
-            if over is not None and (not isinstance(over, int) or isinstance(over, bool) or over < _LEAST_OVER):
-                raise self._error((*path, "over"), f"over is {over!r}, not a number of records of {_LEAST_OVER} or more")
-            limits = {key: stated[key] for key in _BOUND_KEYS if key in stated}
-            if not limits:
-                raise self._error(path, "slope has no limit", try_="slope: {over: 200, at_most: 0}")
-            yield Slope(metric.name, over, *self._limits(path, limits, None))
+    def _slope(self, path: Path, metric: Metric, entry: object) -> Slope:
+        stated = self._mapping(path, entry, "slope: {over: 200, at_most: 0}")
+        self._known(path, stated, ("over", *_BOUND_KEYS), "slope")
+        over = stated.get("over")
+        if over is not None and not _is_count(over, _LEAST_OVER):
+            raise self._error((*path, "over"), f"over is {over!r}, not a number of records of {_LEAST_OVER} or more")
+        limits = {key: stated[key] for key in _BOUND_KEYS if key in stated}
+        if not limits:
+            raise self._error(path, "slope has no limit", try_="slope: {over: 200, at_most: 0}")
+        return Slope(metric.name, over, *self._limits(path, limits, None))
 
     def _allow_truncated(self, data: Mapping[str, Any]) -> bool:
         stated = data.get("allow_truncated", DEFAULT.allow_truncated)
@@ -350,22 +352,6 @@ class _Reader:
             self._known(path, {key: found[key] for key in named}, (*STATISTICS, "spread", "slope", "change"), name)
             yield path, metric, found
 
-    def _metric_bounds(self, data: Mapping[str, Any]) -> Iterator[Bound]:
-        for path, metric, entry in self._metrics(data):
-            for statistic in (key for key in entry if key in STATISTICS):
-                limits = self._limits((*path, statistic), entry[statistic], metric)
-                place = pointer("summary", "metrics", metric.name, statistic)
-                yield Bound(f"{metric.name}.{statistic}", place, metric.name, *limits)
-
-    def _field_bounds(self, data: Mapping[str, Any]) -> Iterator[Bound]:
-        example = "fields: {/summary/steps/restart_count: {at_most: 0}}"
-        for key, entry in (self._mapping(("fields",), data["fields"], example) if "fields" in data else {}).items():
-            place = str(key)
-            if not place.startswith("/"):
-                raise self._error(("fields", place), "a field is named by its JSON pointer", try_=example)
-            limits = self._limits(("fields", place), entry, None)
-            yield Bound(place, place, split_pointer(place)[-1], *limits)
-
     def _limits(self, path: Path, entry: object, metric: Metric | None) -> tuple[float | None, float | None]:
         stated = self._mapping(path, entry, f"{path[-1]}: {{at_least: 1}}")
         self._known(path, stated, _BOUND_KEYS, path[-1])
@@ -383,27 +369,23 @@ class _Reader:
             raise self._error(path, f"{stated!r} is not a limit", why=f"a limit is a number {units}")
         return value
 
-    def _changes(self, data: Mapping[str, Any]) -> Iterator[Change]:
-        for path, metric, entry in self._metrics(data):
-            if "change" not in entry:
-                continue
-            path = (*path, "change")
-            stated = self._mapping(path, entry["change"], "change: {worse_by_at_most: 5%}")
-            self._known(path, stated, _CHANGE_KEYS, "change")
-            interval = next((i for i in get_args(Interval) if i == stated.get("interval", "used")), None)
-            if interval is None:
-                raise self._error((*path, "interval"), f"interval is one of {', '.join(get_args(Interval))}")
-            last = stated.get("lane_last")
-            if last is not None and (not isinstance(last, int) or isinstance(last, bool) or last < 1):
-                raise self._error((*path, "lane_last"), f"lane_last is {last!r}, not a number of runs")
-            if "worse_by_at_most" in stated:
-                if metric.better == "none":
-                    raise self._error(path, f"neither more nor less {metric.name} is worse", try_="differs_by_at_most")
-                yield Change(metric.name, "worse", self._share((*path, "worse_by_at_most"), stated), interval, last)
-            if "differs_by_at_most" in stated:
-                yield Change(metric.name, "differs", self._share((*path, "differs_by_at_most"), stated), interval, last)
-            if set(stated) <= {"interval", "lane_last"}:
-                raise self._error(path, "change has no limit", try_="change: {worse_by_at_most: 5%}")
+    def _changes(self, path: Path, metric: Metric, entry: object) -> Iterator[Change]:
+        stated = self._mapping(path, entry, "change: {worse_by_at_most: 5%}")
+        self._known(path, stated, _CHANGE_KEYS, "change")
+        interval = next((i for i in get_args(Interval) if i == stated.get("interval", "used")), None)
+        if interval is None:
+            raise self._error((*path, "interval"), f"interval is one of {', '.join(get_args(Interval))}")
+        last = stated.get("lane_last")
+        if last is not None and not _is_count(last, 1):
+            raise self._error((*path, "lane_last"), f"lane_last is {last!r}, not a number of runs")
+        if "worse_by_at_most" in stated:
+            if metric.better == "none":
+                raise self._error(path, f"neither more nor less {metric.name} is worse", try_="differs_by_at_most")
+            yield Change(metric.name, "worse", self._share((*path, "worse_by_at_most"), stated), interval, last)
+        if "differs_by_at_most" in stated:
+            yield Change(metric.name, "differs", self._share((*path, "differs_by_at_most"), stated), interval, last)
+        if set(stated) <= {"interval", "lane_last"}:
+            raise self._error(path, "change has no limit", try_="change: {worse_by_at_most: 5%}")
 
     def _share(self, path: Path, stated: Mapping[str, Any]) -> float:
         """Return a percentage as a ratio; a bare number is refused, because 5 and 0.05 may both mean five percent."""
@@ -425,6 +407,10 @@ class _Reader:
             if word not in get_args(OnUnknown):
                 raise self._error(("unknown", kind), f"unknown is one of {', '.join(get_args(OnUnknown))}, not {word!r}")
         return Unknown(**stated)
+
+
+def _is_count(value: object, least: int = 0) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 def _near(name: object, known: Collection[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from receipt_cli.ci.gates import Gates, LineCount, Quantity, Slope
 from receipt_cli.ci.rulings import Ruling
@@ -15,13 +15,14 @@ _NO_LOG = "unknown: the log shows it; give the log, or --log"
 def quantity_rulings(gates: Gates, measured: Measured | None) -> Iterator[Ruling]:
     """Yield a ruling for each percentile, spread, slope and line of the gates; ``measured`` is None without a log."""
     fails = gates.unknown.bounds == "fail"
-    for quantity in gates.quantities:
+    for quantity in gates.of_kind(Quantity):
         yield _quantity(quantity, measured, fails)
-    for slope in gates.slopes:
+    for slope in gates.of_kind(Slope):
         yield _slope(slope, measured, fails)
-    counts = measured.count_lines(gates.lines) if measured is not None and gates.lines else None
-    for number, line in enumerate(gates.lines):
-        yield _line(line, None if counts is None else counts[number], fails)
+    lines = gates.of_kind(LineCount)
+    counts: Sequence[tuple[int, int | None] | None] | None = measured.count_lines(lines) if measured and lines else None
+    for line, found in zip(lines, counts or [None] * len(lines), strict=True):
+        yield _line(line, found, fails)
 
 
 def _quantity(gate: Quantity, measured: Measured | None, fails: bool) -> Ruling:

@@ -117,17 +117,19 @@ def rule(
     """
     checks: dict[str, bool | None] = document["checks"]
     own = gates.of_system(*System.of(document)) if gates.systems else gates
-    strange = [] if own is not None else [_unanswered("bounds", "system", "", "no system of the gates fits", _fails(gates))]
+    fails = gates.unknown.bounds == "fail"
+    strange = [] if own is not None else [_unanswered("bounds", "system", "", "no system of the gates fits", fails)]
     gates = gates if own is None else own
+    changes = gates.of_kind(Change)
     rulings = [
         *_checks(document, gates),
         *_failure(document, gates),
-        *(_bound(document, bound, gates) for bound in gates.bounds),
+        *(_bound(document, bound, fails) for bound in gates.of_kind(Bound)),
         *strange,
         *quantity_rulings(gates, measured),
-        *(_change(change, gates, baseline) for change in gates.changes if change.lane_last is None),
-        *(_of_lane(document, change, gates, lane) for change in gates.changes if change.lane_last is not None),
-        *(golden_rulings(golden, unknown_fails=gates.unknown.bounds == "fail") if golden is not None else ()),
+        *(_change(change, gates, baseline) for change in changes if change.lane_last is None),
+        *(_of_lane(document, change, gates, lane) for change in changes if change.lane_last is not None),
+        *(golden_rulings(golden, unknown_fails=fails) if golden is not None else ()),
     ]
     fine = healthy(checks, document["failure"], allow_truncated=gates.allow_truncated)
     return Verdict(tuple(rulings), baseline, fine is True, proven(checks), golden)
@@ -182,15 +184,11 @@ def _unanswered(kind: str, name: str, wanted: str, reason: str, fail: bool) -> R
     return Ruling("gate", name, None, fail, wanted, f"unknown: {reason}", why)
 
 
-def _fails(gates: Gates) -> bool:
-    return gates.unknown.bounds == "fail"
-
-
-def _bound(document: Mapping[str, Any], bound: Bound, gates: Gates) -> Ruling:
+def _bound(document: Mapping[str, Any], bound: Bound, fails: bool) -> Ruling:
     value = _number(document, bound.pointer)
     wanted = bound.wanted(lambda limit: measure(bound.measure, limit))
     if value is None:
-        return _unanswered("bounds", bound.name, wanted, "no such figure", gates.unknown.bounds == "fail")
+        return _unanswered("bounds", bound.name, wanted, "no such figure", fails)
     good = bound.allows(value)
     found = measure(bound.measure, value)
     if not good and any(found == measure(bound.measure, limit) for _, limit in bound.limits):

@@ -76,7 +76,7 @@ class TestReading:
     )
     def test_a_limit_is_in_base_units(self, metric: str, written: str, want: float) -> None:
         gates = read(f"metrics: {{{metric}: {{median: {{at_least: {written}}}}}}}")
-        assert gates.bounds == (Bound(f"{metric}.median", f"/summary/metrics/{metric}/median", metric, want, None),)
+        assert gates.gates == (Bound(f"{metric}.median", f"/summary/metrics/{metric}/median", metric, want, None),)
 
     def test_fields_changes_and_the_unknown(self) -> None:
         gates = read(
@@ -84,8 +84,9 @@ class TestReading:
             "metrics: {loss: {change: {worse_by_at_most: 2.5%, differs_by_at_most: 5 %, interval: required}}}\n"
             "unknown: skip\n"
         )
-        assert gates.bounds[0].at_most == 0
-        assert gates.changes == (Change("loss", "worse", 0.025, "required"), Change("loss", "differs", 0.05, "required"))
+        restarts = Bound("/summary/steps/restart_count", "/summary/steps/restart_count", "restart_count", None, 0)
+        worse, differs = Change("loss", "worse", 0.025, "required"), Change("loss", "differs", 0.05, "required")
+        assert gates.gates == (worse, differs, restarts)
         assert gates.unknown == Unknown("skip", "skip", "skip")
         assert not gates.allow_truncated
         assert read("allow_truncated: true").allow_truncated
@@ -198,11 +199,11 @@ def against(a: dict[str, Any], b: dict[str, Any], **steady: tuple[list[float], l
 
 def change(metric: str, share: float, *, differs: bool = False, required: bool = False) -> Gates:
     gate = Change(metric, "differs" if differs else "worse", share, "required" if required else "used")
-    return Gates((), (), (gate,))
+    return Gates((), (gate,))
 
 
 def ruled(gates: Gates, a: dict[str, Any], b: dict[str, Any], **steady: tuple[list[float], list[float]]) -> Ruling:
-    return one(b, gates, gates.changes[0].name, against(a, b, **steady))
+    return one(b, gates, gates.gates[0].name, against(a, b, **steady))
 
 
 class TestChanges:
@@ -256,7 +257,7 @@ class TestChanges:
         assert "hardware accelerators differs" in found.found
 
     def test_the_unknown_may_be_made_to_fail(self) -> None:
-        gates = Gates((), (), (Change("loss", "worse", 0.05, "used"),), Unknown(changes="fail"))
+        gates = Gates((), (Change("loss", "worse", 0.05, "used"),), Unknown(changes="fail"))
         assert one(receipt(loss=1.0), gates, "loss.change.worse_by_at_most").state == "failed"
 
     def test_a_zero_or_missing_baseline_figure_is_unknown(self) -> None:
