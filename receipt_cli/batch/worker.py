@@ -26,7 +26,7 @@ from receipt_cli.definitions.search_path import Folder
 from receipt_cli.derive import Derivation, Options, Reading, read_log
 from receipt_cli.documents.canonical import canonical_bytes, is_touched, run_id
 from receipt_cli.documents.diff import Difference, differences
-from receipt_cli.documents.validate import has_errors, validate_bytes, validate_document
+from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import DataError, ExitCode, InputError, ReceiptError
 from receipt_cli.grammar.catalog import list_grammars, read_entry
 from receipt_cli.grammar.site import NO_SITE, Site
@@ -39,7 +39,7 @@ from receipt_cli.io.discovery import is_log_text, read_head
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.receipts.assembly import DERIVED, Document, assemble, derived_part
-from receipt_cli.receipts.production import InvalidReceipt
+from receipt_cli.receipts.production import require_valid
 from receipt_cli.receipts.series_file import write_series
 from receipt_cli.receipts.stated import header_facts
 from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
@@ -172,10 +172,7 @@ def definitions_fingerprint(manner: Manner = MANNER) -> str:
 
 def _site(folders: tuple[Folder, ...]) -> Site:
     """Return the definitions in ``folders``, loaded once per process."""
-    if not folders:
-        return NO_SITE
-
-    return load_site(folders)
+    return load_site(folders) if folders else NO_SITE
 
 
 def identify(log: Log) -> Identity | Failure | LeftOut:
@@ -311,9 +308,7 @@ def _make(task: Task, kept: Captured, reading: Reading, *more: str) -> _Made:
     notes: tuple[str, ...] = ()
     for derivation in derivations:
         document, notes = kept.assemble(derivation, last=derivation is derivations[-1])
-        wrong = next((f for f in validate_document(document) if f.severity == "error"), None)
-        if wrong is not None:
-            raise InvalidReceipt("produced an invalid receipt", why=f"{wrong.pointer}: {wrong.reason}")
+        require_valid(document, "receipt")
         documents.append(document)
     changes: tuple[Difference, ...] = ()
     if task.compare:

@@ -138,8 +138,7 @@ class Command(TyperCommand):
         folders = self.settings.values.get("path")
         if folders is not None and self.path != "config":  # which reports where a value comes from
             os.environ.setdefault(variable("path"), folders.value)
-        shared = {param.name: ctx.params.pop(param.name) for param in self._shared}
-        output.be_quiet(shared.get("quiet", False))
+        output.set_up(**{param.name: ctx.params.pop(param.name) for param in self._shared})
         return super().invoke(ctx)
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:

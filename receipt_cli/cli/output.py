@@ -7,11 +7,12 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
+from receipt_cli.documents.canonical import canonical_line
 from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
 from receipt_cli.io.atomic import write_atomically
 from receipt_cli.render.style import ColorChoice, Style
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
     from receipt_cli.comparison.comparable import Policy
 
 _quiet = False
+_color: ColorChoice = "auto"
 
 
-def be_quiet(quiet: bool) -> None:
-    """Switch notes and progress off, or on again."""
-    global _quiet
-    _quiet = quiet
+def set_up(*, quiet: bool = False, color: ColorChoice = "auto") -> None:
+    """Switch notes and progress off, or on again, and choose when text is coloured."""
+    global _quiet, _color
+    _quiet, _color = quiet, color
 
 
 def tell(error: ReceiptError) -> None:
@@ -73,9 +75,9 @@ def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
         yield bar
 
 
-def style(color: ColorChoice, stream: TextIO | None = None) -> Style:
+def style(stream: TextIO | None = None) -> Style:
     """Return the style of ``stream``, by default of stdout."""
-    return Style.detect(stream or sys.stdout, color=color)
+    return Style.detect(stream or sys.stdout, color=_color)
 
 
 def abandon_stdout() -> None:
@@ -109,14 +111,35 @@ def write_json(value: Any) -> None:
     write_stdout(data + b"\n")
 
 
-def write_markdown(path: Path, text: str) -> None:
-    """Write ``text`` to ``path``, or to stdout for ``-``. Raises ``ReceiptError``, also for a file of another kind."""
-    if str(path) == "-":
-        write_stdout(text)
-        return
-    if path.exists() and path.suffix not in (".md", ".markdown"):
-        raise UsageError("--markdown would replace a file that is not Markdown", where=str(path), try_="--markdown - prints it")
-    write_atomically(path, text.encode("utf-8"))
+def write_lines(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write each row as a line of JSON on stdout."""
+    write_stdout(b"".join(map(canonical_line, rows)))
+
+
+def write_output(path: Path | None, data: bytes) -> None:
+    """Write ``data`` to the file ``path``; to stdout for ``-``, and without a path. Raises ``ReceiptError``."""
+    if path is None or str(path) == "-":
+        write_stdout(data)
+    else:
+        write_atomically(path, data)
+
+
+def write_answer(
+    value: Any, json_output: bool, text: Callable[[], str], markdown: Path | None = None, page: Callable[[], str] = str
+) -> None:
+    """Write ``value`` as JSON on stdout, or what ``text`` makes of it; and to the file ``markdown`` what ``page`` makes of it.
+
+    If ``markdown`` is ``-``, that comes to stdout in place of the text. Raises ``ReceiptError``, also for a file of another kind.
+    """
+    if markdown is not None:
+        if markdown.exists() and markdown.suffix not in (".md", ".markdown"):
+            why, try_ = "--markdown would replace a file that is not Markdown", "--markdown - prints it"
+            raise UsageError(why, where=str(markdown), try_=try_)
+        write_output(markdown, page().encode("utf-8"))
+    if json_output:
+        write_json(value)
+    elif str(markdown) != "-":
+        write_stdout(text())
 
 
 def _finite(value: Any) -> Any:

@@ -103,6 +103,11 @@ def Option(
     )
 
 
+def Output(help: str) -> Any:
+    """Return the option that names what a command writes."""
+    return Option("-o", "--output", help=help)
+
+
 Json = Annotated[bool, Option("--json", help="Print JSON for machines on stdout.")]
 Full = Annotated[bool, Option("--full", help="Print the whole summary: error, metrics, time, memory, checks and doubts.")]
 JobExit = Annotated[
@@ -156,5 +161,5 @@ OnStall = Annotated[
 Stall = Annotated[int | None, Option(least=1, metavar="SECONDS", help="Silence that is a stall; default: 600.")]
 
 
-def everywhere(quiet: Quiet = False, color: Color = "auto") -> None:
+def everywhere(color: Color = "auto", quiet: Quiet = False) -> None:
     """Take the options of every command."""

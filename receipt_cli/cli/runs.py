@@ -46,7 +46,6 @@ def log_file(given: str, store: Path | None, *, any_run: bool = False) -> str:
     run = _run(given, store)
     if run is None:
         return given
-
     if run.receipt.run is not None and not any_run:
         raise UsageError(f"{given!r} is an earlier run of its log", why="a log is read for its last run only")
     log = find_log(store or Path(), run)
@@ -61,15 +60,10 @@ def log_or_receipt(given: str, store: Path | None) -> str:
     run = _run(given, store)
     if run is None:
         return given
-
     log = find_log(store or Path(), run) if run.receipt.run is None else None
     return str(log or run.receipt.path)
 
 
 def _run(given: str, store: Path | None) -> NamedRun | None:
     """Return the run of the store that ``given`` names; None if it is a file or there is no store."""
-    folder = store
-    if given == "-" or folder is None or os.path.lexists(given):
-        return None
-
-    return find_run(folder, given)
+    return None if given == "-" or store is None or os.path.lexists(given) else find_run(store, given)

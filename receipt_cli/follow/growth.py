@@ -19,6 +19,7 @@ from pickle import PickleBuffer
 from receipt_cli.derive import Plan, Reading
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.events.streams import gathered_from
+from receipt_cli.follow.recording import begin_recording
 from receipt_cli.io.compression import HEAD, compression_of
 from receipt_cli.io.copied_lines import CopiedLines
 from receipt_cli.io.envelopes import Unpacker
@@ -27,7 +28,7 @@ from receipt_cli.io.folded_lines import FoldedLines
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.pipe import widen
 from receipt_cli.io.source import BLOCK, SPOOLED, Source
-from receipt_cli.scan.arrivals import Arrivals, Coming, find_arrivals
+from receipt_cli.scan.arrivals import Arrivals, LiveArrivals, find_arrivals
 from receipt_cli.scan.segment import Segment
 
 PIECE = 8 << 20
@@ -224,7 +225,9 @@ class Followed(Source):
 class Growth:
     """The fold of the part of a log read so far."""
 
-    def __init__(self, path: str, plan: Plan, *, once: bool, workers: int | None = None, coming: Coming | None = None) -> None:
+    def __init__(
+        self, path: str, plan: Plan, *, once: bool, workers: int | None = None, coming: LiveArrivals | None = None
+    ) -> None:
         """``once`` as in ``Followed``; ``workers`` are for the second reading of an unrecognised log; ``coming``: its times."""
         self._coming = coming
         self.source = Followed(path, once=once)
@@ -303,6 +306,53 @@ class Growth:
 
     def _read(self, segment: Segment) -> Reading:
         return self._plan.read(gathered_from(self._plan.engine, segment, self._stream), self._workers)
+
+
+class Following:
+    """A log that is read as it grows: its ``growth``, and the record of when its output came."""
+
+    def __init__(
+        self, path: str, plan: Plan, tail: Tail, pause_s: float, workers: int | None, *, timed: bool, recorded: bool
+    ) -> None:
+        """Take over ``tail``, which is looked at every ``pause_s``.
+
+        ``timed``: figures of the growing log may use when it was read; ``recorded``: a file beside it keeps that.
+        """
+        self.tail = tail
+        self._path, self._plan, self._pause_s, self._workers, self._timed = path, plan, pause_s, workers, timed
+        self._recorder = begin_recording(path, pause_s) if recorded else None
+        self.growth = self._begun()
+
+    def _begun(self) -> Growth:
+        now, size = time.monotonic(), self.tail.size()
+        coming = LiveArrivals(size, self._pause_s, now, time.time()) if self._timed else None
+        return Growth(self._path, self._plan, once=bool(self.tail.waits_on), workers=self._workers, coming=coming)
+
+    def lost(self) -> str | None:
+        """Return how the file was replaced or rewritten, or None; after that, the growth is that of the new file."""
+        what = self.tail.lost()
+        if what is not None:
+            self.growth = self._begun()
+            if self._recorder is not None:
+                self._recorder.abandon()
+                self._recorder = None
+        return what
+
+    def read(self) -> list[bytes]:
+        """Add what was appended to the growth, and return it. Raises ``OSError`` and as ``Growth.add``."""
+        blocks, now = self.tail.read(), time.monotonic()
+        if blocks:
+            self.growth.add(blocks, now)
+        if self._recorder is not None:
+            self._recorder.add(blocks, now)
+        return blocks
+
+    def close(self) -> None:
+        """End the record, and close the log."""
+        if self._recorder is not None:
+            self._recorder.close(time.monotonic())
+        with contextlib.suppress(OSError):
+            self.tail.close()
 
 
 def _copied(segment: Segment) -> Segment:

@@ -33,12 +33,12 @@ def running_failure(document: Mapping[str, Any]) -> str | None:
 class Hooks:
     """The commands by occasion. Each runs at most once per log and occasion, until ``again``."""
 
-    def __init__(self, commands: Mapping[Happening, str | None], *, stall_s: int = STALL_S, quiet: bool = False) -> None:
+    def __init__(self, commands: Mapping[Happening, str | None], stall_s: int | None = None, *, quiet: bool = False) -> None:
         """``commands`` are split into words as by a shell; ``quiet`` discards their output, which would disturb a screen.
 
-        Raises ``UsageError`` for a command that cannot be split.
+        ``stall_s`` is the silence of a stall, by default ``STALL_S``. Raises ``UsageError`` for a command that cannot be split.
         """
-        self.stall_s = stall_s
+        self.stall_s = stall_s or STALL_S
         self.failed: list[str] = []
         """Notes on commands that could not be run, or failed."""
         self._quiet = quiet

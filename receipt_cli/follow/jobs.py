@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +12,11 @@ from typing import Literal, TypeAlias
 
 from receipt_cli.derive import Plan
 from receipt_cli.errors import InputError, ReceiptError
-from receipt_cli.follow.growth import FileTail, Growth, open_tail
+from receipt_cli.follow.growth import FileTail, Following, open_tail
 from receipt_cli.follow.hooks import Happening, Hooks, running_failure
 from receipt_cli.follow.loop import Stop
-from receipt_cli.follow.recording import begin_recording
-from receipt_cli.follow.watch import SHARE, Snapshot, Watch
+from receipt_cli.follow.watch import SHARE, Figures, Snapshot, Watch
 from receipt_cli.io.discovery import find_logs
-from receipt_cli.scan.arrivals import Coming
 
 State: TypeAlias = Literal["waiting", "running", "stalled", "failed", "nan", "done", "unreadable"]
 MAX_JOBS = 500
@@ -38,64 +36,49 @@ class JobState:
     snapshot: Snapshot | None
     reason: str | None = None
 
+    @property
+    def figures(self) -> Figures | None:
+        """The figures of the log, if any are known."""
+        return self.snapshot.figures if self.snapshot is not None else None
+
 
 class _Job:
-    """One log; it is its own ``Picture``, which only keeps the last snapshot."""
+    """One log."""
 
     def __init__(self, path: str, plan: Plan, share: int) -> None:
         self.path = path
-        self.snapshot: Snapshot | None = None
         self.error: str | None = None
-        self._plan = plan
-        self._watch = Watch(Path(path).name, self, "", share=share)
+        self._watch = Watch(Path(path).name, share=share)
         self._written = 0.0
         self._behind = True
+        self._followed: Following | None = None
         try:
             tail = open_tail(path)
         except ReceiptError as error:
-            self._tail = None
             self.error = error.why or error.message
             return
         if not isinstance(tail, FileTail):
             tail.close()
             raise InputError("is a pipe", where=path, try_=f"receipt parse {path} --follow")
-        self._tail = tail
-        self._growth = self._grown(tail)
-        self._recorder = begin_recording(path, LOOK_S)
+        self._followed = Following(path, plan, tail, LOOK_S, 1, timed=True, recorded=True)
 
-    def _grown(self, tail: FileTail) -> Growth:
-        coming = Coming(tail.size(), LOOK_S, time.monotonic(), time.time())
-        return Growth(self.path, self._plan, once=False, workers=1, coming=coming)
-
-    def show(self, state: Snapshot) -> None:
-        self.snapshot = state
-
-    def leave(self, message: str) -> None:
-        """Draw nothing."""
-
-    def silent(self, seconds: float) -> None:
-        """Draw nothing."""
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """What is known of the log."""
+        return self._watch.snapshot
 
     def look(self) -> None:
         """Read new output, and update the figures if that is due."""
-        if self._tail is None or self.error is not None:
+        if self._followed is None or self.error is not None:
             return
         try:
-            lost = self._tail.lost()
-            if lost is not None:
-                self._growth = self._grown(self._tail)
+            if self._followed.lost() is not None:
                 self._watch.again()
-                if self._recorder is not None:
-                    self._recorder.abandon()
-                    self._recorder = None
-            blocks = self._tail.read()
-            if blocks:
-                self._growth.add(blocks, time.monotonic())
-            if self._recorder is not None:
-                self._recorder.add(blocks, time.monotonic())
-            self._written = self._tail.written_at()
+            blocks = self._followed.read()
+            self._written = self._followed.tail.written_at()
             self._behind = bool(blocks)
-            self._watch.look(self._growth, self._written if blocks else None, (), hurried=self._behind and self.snapshot is None)
+            hurried = self._behind and self.snapshot is None
+            self._watch.look(self._followed.growth, self._written if blocks else None, (), hurried=hurried)
         except ReceiptError as error:
             self.error = error.why or error.message
         except OSError as error:
@@ -105,7 +88,9 @@ class _Job:
     def is_read(self) -> bool:
         """Whether the figures cover all output of the log."""
         figures = self.snapshot.figures if self.snapshot is not None else None
-        return self.error is not None or (not self._behind and (figures is not None or not self._growth.size_bytes))
+        if self._followed is None or self.error is not None:
+            return True
+        return not self._behind and (figures is not None or not self._followed.growth.size_bytes)
 
     def state(self, now: float, stall_s: float) -> JobState:
         silent = max(0.0, now - self._written) if self._written else math.nan
@@ -125,11 +110,8 @@ class _Job:
         return JobState(self.path, kind, silent, self.snapshot, reason)
 
     def close(self) -> None:
-        if self._tail is not None:
-            if self._recorder is not None:
-                self._recorder.close(time.monotonic())
-            with suppress(OSError):
-                self._tail.close()
+        if self._followed is not None:
+            self._followed.close()
 
 
 class Jobs:
@@ -178,12 +160,11 @@ class Jobs:
         self._states[state.path] = state.state
         if state.state == "running":
             self._hooks.again("stall", state.path)
-        figures = state.snapshot.figures if state.snapshot is not None else None
-        if state.state == before or figures is None:
+        if state.state == before or state.figures is None:
             return
         kinds: dict[State, Happening] = {"failed": "failure", "nan": "failure", "done": "end", "stalled": "stall"}
         happening = kinds.get(state.state)
-        if happening is not None and self._hooks.call(happening, state.path, figures.document):
+        if happening is not None and self._hooks.call(happening, state.path, state.figures.document):
             yield happening
 
     @property
@@ -201,15 +182,14 @@ def watch_jobs(
     paths: Sequence[str],
     plan: Plan,
     hooks: Hooks,
-    show: Callable[[Sequence[JobState], Sequence[tuple[Happening, JobState]]], None],
     *,
     once: bool = False,
     until_over: bool = False,
-) -> list[JobState]:
-    """Call ``show`` with the jobs at ``paths`` until Ctrl-C or SIGTERM; return their last states.
+) -> Generator[tuple[list[JobState], list[tuple[Happening, JobState]]], None, None]:
+    """Yield the jobs at ``paths``, and what happened since the last time, until Ctrl-C or SIGTERM.
 
-    ``once``: until all present output is read; ``until_over``: until every job is done, failed or stalled. Must be called in
-    the main thread. Raises ``ReceiptError``.
+    ``once``: only when all present output is read; ``until_over``: until every job is done, failed or stalled. Must be called
+    in the main thread. Raises ``ReceiptError``.
     """
     jobs = Jobs(paths, plan, hooks)
     try:
@@ -217,10 +197,10 @@ def watch_jobs(
             while True:
                 states, happened = jobs.look()
                 over = jobs.is_read and (once or (until_over and all(s.state in (*OVER, "stalled") for s in states)))
-                if not once or over:
-                    show(states, happened)
+                if not once or over or stop.asked:
+                    yield states, happened
                 if over or stop.asked:
-                    return states
+                    return
                 stop.wait((), LOOK_S if jobs.is_read else 0.0)
     finally:
         jobs.close()

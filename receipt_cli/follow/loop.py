@@ -13,10 +13,8 @@ from dataclasses import dataclass, replace
 from types import FrameType, TracebackType
 
 from receipt_cli.derive import Plan, Reading
-from receipt_cli.follow.growth import Growth, Tail, open_tail
-from receipt_cli.follow.recording import Recorder, begin_recording
+from receipt_cli.follow.growth import Following, open_tail
 from receipt_cli.follow.watch import Watch
-from receipt_cli.scan.arrivals import Coming
 
 PATIENCE = 3
 """Number of signals after which the program ends at once, without a receipt."""
@@ -141,16 +139,15 @@ def follow(
     gets its time in the file beside it, unless that exists. Must be called in the main thread, which receives signals. Raises
     ``ReceiptError``; ``KeyboardInterrupt`` at the third Ctrl-C.
     """
-    with closing(open_tail(path)) as tail, _watched(until.pid) as process, Stop() as stop:
-        job = _Job(path, plan, until, workers, tail, process, stop, timed=times and watch is not None)
-        job.recorder = begin_recording(path, LOOK_S) if times and not tail.waits_on else None
-        try:
+    tail = open_tail(path)
+    pause_s, recorded = REST_S if tail.waits_on else LOOK_S, times and not tail.waits_on
+    followed = Following(path, plan, tail, pause_s, workers, timed=times and watch is not None, recorded=recorded)
+    with _watched(until.pid) as process, Stop() as stop:
+        job = _Job(followed, until, process, stop)
+        with closing(followed):
             job.read(watch)
-        finally:
-            if job.recorder is not None:
-                job.recorder.close(time.monotonic())
         notes += job.notes()
-        reading = job.growth.finish(times=times)
+        reading = followed.growth.finish(times=times)
         options = replace(reading.options, running=job.left, replaced_bytes=job.lost_bytes)
         return replace(reading, options=options)
 
@@ -160,54 +157,31 @@ def _watched(pid: int | None) -> AbstractContextManager[Process | None]:
 
 
 class _Job:
-    def __init__(
-        self,
-        path: str,
-        plan: Plan,
-        until: Until,
-        workers: int | None,
-        tail: Tail,
-        process: Process | None,
-        stop: Stop,
-        *,
-        timed: bool,
-    ) -> None:
-        self._timed = timed
-        self.path, self.plan, self.until, self.workers = path, plan, until, workers
-        self.tail, self.process, self.stop = tail, process, stop
-        self.growth = self._grown()
+    def __init__(self, followed: Following, until: Until, process: Process | None, stop: Stop) -> None:
+        self.followed, self.until, self.process, self.stop = followed, until, process, stop
+        self.tail = followed.tail
         self.heard = time.monotonic()
         self.gone: float | None = None
         self.lost: list[str] = []
         self.lost_bytes: int | None = None
         self.over = ""
-        self.recorder: Recorder | None = None
         self.left = False
         """Whether following a file was stopped, although its job may go on."""
-
-    def _grown(self) -> Growth:
-        pause_s = REST_S if self.tail.waits_on else LOOK_S
-        coming = Coming(self.tail.size(), pause_s, time.monotonic(), time.time()) if self._timed else None
-        return Growth(self.path, self.plan, once=bool(self.tail.waits_on), workers=self.workers, coming=coming)
 
     def read(self, watch: Watch | None) -> None:
         """Read until the job is over."""
         while not self.over and not self.tail.ended:
             self._look_for_loss(watch)
-            blocks = self.tail.read()
-            size = sum(map(len, blocks))
+            blocks = self.followed.read()
+            much = sum(map(len, blocks)) >= MUCH
             if blocks:
                 self.heard = time.monotonic()
-                self.growth.add(blocks, self.heard)
-            if self.recorder is not None:
-                self.recorder.add(blocks, time.monotonic())
-            much = size >= MUCH
             if watch is not None and self.stop.asked:
                 watch.leave(WAITING if self.tail.waits_on else "")
                 watch = None
             if watch is not None:
-                watch.look(self.growth, self.tail.written_at() if blocks else None, self.lost[-MAX_WARNINGS:], hurried=much)
-            if watch is not None:
+                came_at = self.tail.written_at() if blocks else None
+                watch.look(self.followed.growth, came_at, self.lost[-MAX_WARNINGS:], hurried=much)
                 watch.silent(time.monotonic() - self.heard)
             self.over = self._is_over(bool(blocks))
             if not self.over and not much:
@@ -215,15 +189,12 @@ class _Job:
 
     def _look_for_loss(self, watch: Watch | None) -> None:
         """Start over if the file was replaced or rewritten: a receipt describes one file."""
-        what = self.tail.lost()
+        before = self.followed.growth
+        what = self.followed.lost()
         if what is None:
             return
-        self.lost.append(f"{self.growth.source.name} {what}: these bytes are left out; the new content is followed")
-        self.lost_bytes = (self.lost_bytes or 0) + self.growth.size_bytes
-        self.growth = self._grown()
-        if self.recorder is not None:
-            self.recorder.abandon()
-            self.recorder = None
+        self.lost.append(f"{before.source.name} {what}: these bytes are left out; the new content is followed")
+        self.lost_bytes = (self.lost_bytes or 0) + before.size_bytes
         if watch is not None:
             watch.again()
 
@@ -232,7 +203,7 @@ class _Job:
         now = time.monotonic()
         if self.stop.asked and (not self.tail.waits_on or self.stop.asked > 1 or now - self.stop.since >= GRACE_S):
             self.left = not self.tail.waits_on
-            return f"stopped: the receipt covers the {self.growth.size_bytes} bytes read; the job may still run"
+            return f"stopped: the receipt covers the {self.followed.growth.size_bytes} bytes read; the job may still run"
         if grew:
             return ""
         if self.process is not None and self.process.ended:

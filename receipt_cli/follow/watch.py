@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.derive import Derivation, Reading
@@ -86,29 +85,24 @@ SEEN_S = 5.0
 """Seconds of observed steps before their pace is reported."""
 
 
-class Picture(Protocol):
-    """The display."""
+class Watch:
+    """Keeps the figures of a growing log, which a subclass shows; makes them only after new output."""
+
+    def __init__(self, name: str, ends: str = "", *, share: int = SHARE) -> None:
+        """``ends`` describes the condition that ends following; figures take at most one ``share``-th of a core."""
+        self.snapshot: Snapshot | None = None
+        """What was shown last."""
+        self._name, self._ends, self._share = name, ends, share
+        self.again()
 
     def show(self, state: Snapshot) -> None:
         """Replace the displayed state by ``state``."""
 
     def leave(self, message: str) -> None:
-        """Keep the last picture, print ``message`` below it and show nothing more."""
+        """Keep the last picture, print ``message`` below it and show nothing more: another program may write there now."""
 
     def silent(self, seconds: float) -> None:
         """Report ``seconds`` without output."""
-
-
-class Watch:
-    """Shows the figures of a growing log; redraws only after new output."""
-
-    def __init__(self, name: str, picture: Picture, ends: str, *, share: int = SHARE) -> None:
-        """``ends`` describes the condition that ends following; figures take at most one ``share``-th of a core."""
-        self._share = share
-        self._name = name
-        self._picture = picture
-        self._ends = ends
-        self.again()
 
     def again(self) -> None:
         """Forget all figures: the log starts over."""
@@ -117,14 +111,6 @@ class Watch:
         self._drawn = self._due = 0.0
         self._waiting = True
         self._paced: list[tuple[float, int]] = []
-
-    def leave(self, message: str) -> None:
-        """Print ``message`` and show nothing more: another program may write to the terminal now."""
-        self._picture.leave(message)
-
-    def silent(self, seconds: float) -> None:
-        """Report ``seconds`` without output."""
-        self._picture.silent(seconds)
 
     def look(self, growth: Growth, came_at: float | None, warnings: Sequence[str], *, hurried: bool = False) -> None:
         """Update the figures of ``growth`` and redraw, each if due.
@@ -141,7 +127,8 @@ class Watch:
         if behind and now >= self._due and not hurried:
             self._fold(growth, now)
             behind = False
-        self._picture.show(self._snapshot(growth, warnings))
+        self.snapshot = self._seen(growth, warnings)
+        self.show(self.snapshot)
         self._drawn = time.monotonic()
         self._waiting = behind
 
@@ -156,7 +143,7 @@ class Watch:
         elif step is not None and step > self._paced[-1][1]:
             self._paced = [self._paced[0], (now, step)]
 
-    def _snapshot(self, growth: Growth, warnings: Sequence[str]) -> Snapshot:
+    def _seen(self, growth: Growth, warnings: Sequence[str]) -> Snapshot:
         return Snapshot(
             name=self._name,
             size_bytes=growth.size_bytes,

@@ -61,14 +61,14 @@ def render_live(state: Snapshot, style: Style) -> str:
     page = Page(style)
     _head(page, state)
     for warning in state.warnings:
-        page.prose(page.say(warning), "warn", indent=2, bullet="! ")
+        page.prose(warning, "warn", indent=2, bullet="! ")
     if state.figures is None:
         page.line(Span("nothing has been read yet" if not state.size_bytes else "reading what is there …", "dim"), indent=2)
     else:
         _failure(page, state.figures)
         ratio = real(state.figures.document, "goodput", "goodput_ratio")
         goodput = _Row("goodput", UNKNOWN if ratio is None else percent(ratio))
-        _write(page, [*_progress(page, state, state.figures), *_metrics(state.figures), *_speeds(state.figures), goodput])
+        _write(page, [*_progress(state, state.figures), *_metrics(state.figures), *_speeds(state.figures), goodput])
         _checks(page, state.figures)
         _seen(page, state.figures)
     page.line(Span(state.ends, "dim"), indent=2)
@@ -76,15 +76,15 @@ def render_live(state: Snapshot, style: Style) -> str:
 
 
 def _head(page: Page, state: Snapshot) -> None:
-    facts: list[list[Span]] = [[Span(elide_middle(page.say(state.name), _NAME), "heading")]]
-    facts.append([Span(f"{byte_size(state.size_bytes)}, {count(state.line_count)} lines")])
+    facts: list[str] = [Span(elide_middle(page.say(state.name), _NAME), "heading")]
+    facts.append(f"{byte_size(state.size_bytes)}, {count(state.line_count)} lines")
     if state.heard_at is not None:
-        facts.append([Span(f"last output {_clock(state.heard_at, time.time(), '%H:%M:%S')}")])
+        facts.append(f"last output {_clock(state.heard_at, time.time(), '%H:%M:%S')}")
     if state.figures is not None:
         chosen = [text(grammar, "id") for grammar in items(state.figures.document, "derivation", "grammars")]
-        facts.append([Span(page.say(", ".join(filter(None, chosen))) if chosen else "no grammar knows it yet", "dim")])
+        facts.append(Span(", ".join(filter(None, chosen)) or "no grammar knows it yet", "dim"))
         if 2 * state.figures.size_bytes < state.size_bytes:
-            facts.append([Span(f"figures of the first {byte_size(state.figures.size_bytes)}", "warn")])
+            facts.append(Span(f"figures of the first {byte_size(state.figures.size_bytes)}", "warn"))
     page.flow("", facts, indent=0)
 
 
@@ -93,16 +93,16 @@ def _clock(at: float, now: float, form: str) -> str:
     return time.strftime(form if abs(at - now) < _HALF_A_DAY else f"%Y-%m-%d {form}", time.localtime(at))
 
 
-def _progress(page: Page, state: Snapshot, figures: Figures) -> Iterator[_Row]:
+def _progress(state: Snapshot, figures: Figures) -> Iterator[_Row]:
     """Yield the steps done of the plan, and the estimated end."""
     summary = figures.summary
-    first, last, planned, records = (whole(summary, "steps", key) for key in ("first", "last", "planned", "record_count"))
-    if last is None:
+    done, planned = _done(summary)
+    if done is None:
+        records = whole(summary, "steps", "record_count")
         yield _Row("steps", f"{count(records)} records" if records else UNKNOWN)
         return
-    done = last + (1 if first == 0 else 0)
     name = text(summary, "phase")
-    notes = [f"of {page.say(name)}"] if name and len(items(figures.document, "phases")) > 1 else []
+    notes = [f"of {name}"] if name and len(items(figures.document, "phases")) > 1 else []
     restarts = whole(summary, "steps", "restart_count")
     notes += [f"restarted {'once' if restarts == 1 else f'{count(restarts)} times'}"] if restarts else []
     if not planned or planned < done:
@@ -111,31 +111,38 @@ def _progress(page: Page, state: Snapshot, figures: Figures) -> Iterator[_Row]:
     ratio = done / planned
     told = f"{count(done)} of {count(planned)}", ", ".join([percent(ratio), *notes])
     yield _Row("steps", *told, lambda width: ("█" * int(ratio * width)).ljust(width, "▁"))
-    yield _Row("ETA", UNKNOWN) if running_failure(figures.document) else _eta(state, planned - done, summary)
+    yield _Row("ETA", UNKNOWN) if running_failure(figures.document) else _eta(state, figures, planned - done)
 
 
-def remaining_seconds(state: Snapshot) -> float | None:
-    """Return the seconds until the planned steps are done, at the steady step time, else the observed pace, or None."""
-    summary = state.figures.summary if state.figures is not None else {}
+def _done(summary: Mapping[str, object]) -> tuple[int | None, int | None]:
+    """Return the number of steps that are done, and that of the plan."""
     first, last, planned = (whole(summary, "steps", key) for key in ("first", "last", "planned"))
-    printed = real(summary, "metrics", "step_time_s", "median")
-    pace = printed if printed is not None else state.step_time_s
-    if last is None or not planned or pace is None:
+    return None if last is None else last + (first == 0), planned
+
+
+def _pace(state: Snapshot, figures: Figures) -> tuple[float | None, str]:
+    """Return the seconds of a step, and where they are from: the steady step time, else the pace that was seen."""
+    printed = real(figures.summary, "metrics", "step_time_s", "median")
+    return (state.step_time_s, "as they came") if printed is None else (printed, "steady")
+
+
+def remaining_seconds(state: Snapshot | None) -> float | None:
+    """Return the seconds until the planned steps are done, or None."""
+    if state is None or state.figures is None:
         return None
-    return min(_FAR, max(0, planned - last - (1 if first == 0 else 0)) * pace)
+    (done, planned), (pace, _) = _done(state.figures.summary), _pace(state, state.figures)
+    return None if done is None or not planned or pace is None else min(_FAR, max(0, planned - done) * pace)
 
 
-def _eta(state: Snapshot, remaining: int, summary: Mapping[str, object]) -> _Row:
-    """Return when the planned steps will be done, at the steady step time, else at the pace that was seen."""
-    printed = real(summary, "metrics", "step_time_s", "median")
-    pace = printed if printed is not None else state.step_time_s
+def _eta(state: Snapshot, figures: Figures, remaining: int) -> _Row:
+    """Return when the planned steps will be done."""
+    pace, source = _pace(state, figures)
     if remaining <= 0:
         return _Row("ETA", "done")
     if pace is None or state.heard_at is None:
         return _Row("ETA", UNKNOWN)
     seconds = remaining * pace
     until = _clock(state.heard_at + min(seconds, _FAR), state.heard_at, "%H:%M")
-    source = "steady" if printed is not None else "as they came"
     return _Row("ETA", duration(seconds), f"{until}, at {duration(pace)} a step ({source})")
 
 
@@ -204,11 +211,11 @@ def _checks(page: Page, figures: Figures) -> None:
     page.gap()
     checks = mapping(figures.document, "checks")
     marks: Mapping[bool | None, tuple[str, Role]] = {True: ("✓", "good"), False: ("✗", "bad"), None: ("?", "dim")}
-    facts: list[list[Span]] = []
+    facts = []
     for name in checks:
         value = truth(checks, name)
         mark, role = marks[None if value is False and name in _LATER else value]
-        facts.append([Span(f"{mark} {page.say(name)}", role)])
+        facts.append(Span(f"{mark} {name}", role))
     page.flow("", facts)
 
 
@@ -217,23 +224,22 @@ def _failure(page: Page, figures: Figures) -> None:
     line = whole(failure, "line_number")
     if reason is not None:
         place = f", line {line}" if line is not None else ""
-        message = page.say(text(failure, "message") or "")
-        page.prose(f"{page.say(reason)}{place}: {message}", "bad", indent=2, bullet="✗ ")
+        page.prose(f"{reason}{place}: {text(failure, 'message') or ''}", "bad", indent=2, bullet="✗ ")
 
 
 def _seen(page: Page, figures: Figures) -> None:
     """Add the markers in the log, including those that the job recovered from."""
     seen = [(text(entry, "id"), whole(entry, "count"), whole(entry, "last_line"))
             for entry in items(figures.document, "derivation", "observed")]  # fmt: skip
-    markers = [[Span(page.say(name)), Span(f" ×{count(times)}, line {line}", "dim")]
+    markers = [[name, Span(f" ×{count(times)}, line {line}", "dim")]
             for name, times, line in seen if name and times and line is not None]  # fmt: skip
     if markers:
-        more = [[Span(f"{count(len(markers) - _MAX_SEEN)} more", "dim")]] if len(markers) > _MAX_SEEN else []
+        more = [Span(f"{count(len(markers) - _MAX_SEEN)} more", "dim")] if len(markers) > _MAX_SEEN else []
         page.flow("seen", [*markers[-_MAX_SEEN:], *more], label_width=8)
 
 
 _TREND = 12
-_SPEEDS = ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_per_s_per_device", "steps_per_s")
+_SPEEDS = (*_RATES[:-1], "steps_per_s")
 _STYLES: dict[State, Role] = {
     "failed": "bad",
     "nan": "bad",
@@ -264,15 +270,14 @@ def render_watch(states: Sequence[JobState], style: Style, *, rows: int | None =
     ordered = sorted(states, key=lambda job: (_ORDER.index(job.state), job.path))
     shown = ordered if rows is None else ordered[: max(1, rows)]
     names = _names([job.path for job in states])
-    cells = [_row(job, names[job.path], page) for job in shown]
+    cells = [_row(job, names[job.path]) for job in shown]
     write_table(page, _COLUMNS, cells, hidden=len(ordered) - len(shown), what="logs")
     return page.text()
 
 
 def job_record(job: JobState) -> dict[str, object]:
     """Return a job for a line of JSON; unknown figures are null."""
-    figures = job.snapshot.figures if job.snapshot is not None else None
-    summary = figures.summary if figures is not None else {}
+    summary = job.figures.summary if job.figures is not None else {}
     return {
         "log": job.path,
         "state": job.state,
@@ -281,7 +286,7 @@ def job_record(job: JobState) -> dict[str, object]:
         "step": whole(summary, "steps", "last"),
         "planned": whole(summary, "steps", "planned"),
         "loss": real(summary, "metrics", "loss", "last"),
-        "eta_s": remaining_seconds(job.snapshot) if job.snapshot is not None and job.state == "running" else None,
+        "eta_s": remaining_seconds(job.snapshot) if job.state == "running" else None,
     }
 
 
@@ -294,32 +299,20 @@ def _names(paths: Sequence[str]) -> dict[str, str]:
     return {path: "/".join(path.split("/")[shared:]) for path in paths}
 
 
-def _row(job: JobState, name: str, page: Page) -> list[Span]:
+def _row(job: JobState, name: str) -> list[str]:
     """Return the cells of a job."""
     said = job.state if job.reason is None or job.state == "nan" else f"{job.state}: {job.reason}"
     silence = UNKNOWN if math.isnan(job.silent_s) else duration(math.floor(job.silent_s))
-    steps, eta, loss, trend, rate = _figures(job, job.snapshot, page)
-    return [
-        Span(page.say(name)),
-        Span(page.say(said), _STYLES.get(job.state, "dim")),
-        Span(steps),
-        Span(eta, "dim"),
-        Span(loss, "bad" if job.state == "nan" else "strong"),
-        Span(trend, "accent"),
-        Span(rate),
-        Span(silence, "warn" if job.state == "stalled" else "dim"),
-    ]
+    head, silent = [name, Span(said, _STYLES.get(job.state, "dim"))], Span(silence, "warn" if job.state == "stalled" else "dim")
+    return [*head, *(_figures(job, job.figures) if job.figures is not None else [UNKNOWN] * 5), silent]
 
 
-def _figures(job: JobState, snapshot: Snapshot | None, page: Page) -> tuple[str, str, str, str, str]:
+def _figures(job: JobState, figures: Figures) -> list[str]:
     """Return step, ETA, loss, its trend, and throughput."""
-    figures = snapshot.figures if snapshot is not None else None
-    if snapshot is None or figures is None:
-        return (UNKNOWN,) * 5
     summary = figures.summary
     last, planned = whole(summary, "steps", "last"), whole(summary, "steps", "planned")
     steps = UNKNOWN if last is None else count(last) if not planned else f"{count(last)} of {count(planned)}"
-    seconds = remaining_seconds(snapshot) if job.state == "running" else None
+    seconds = remaining_seconds(job.snapshot) if job.state == "running" else None
     eta = UNKNOWN if seconds is None else f"{duration(seconds)} {time.strftime('%H:%M', time.localtime(time.time() + seconds))}"
     metrics = mapping(summary, "metrics")
     loss = real(metrics, "loss", "last")
@@ -329,4 +322,6 @@ def _figures(job: JobState, snapshot: Snapshot | None, page: Page) -> tuple[str,
     trend = sparkline(values, _TREND) if len(values) > 1 else ""
     shown = "not finite" if job.state == "nan" else UNKNOWN if loss is None else measure("loss", loss)
     speed = clocked_rate(figures) or UNKNOWN if rate is None or name is None else measure(name, rate)
-    return steps, eta, shown, trend, f"{speed}/device" if name is not None and name.endswith("_per_device") else speed
+    lost = Span(shown, "bad" if job.state == "nan" else "strong")
+    speed += "/device" if name is not None and name.endswith("_per_device") else ""
+    return [steps, Span(eta, "dim"), lost, Span(trend, "accent"), speed]

@@ -283,7 +283,7 @@ class Arrivals:
         return lines + int(np.searchsorted(self._redrawn[0], lines))
 
 
-class Coming(Arrivals):
+class LiveArrivals(Arrivals):
     """The times of a log that grows, while it is read: nothing of them is in a file yet."""
 
     def __init__(self, skipped: int, pause_s: float, now: float, wall: float) -> None:

@@ -15,7 +15,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from receipt_cli.io.times_file import TimesWriter
 from receipt_cli.wrap.orphan import add_loss
@@ -47,20 +46,24 @@ class Forwarder:
     """
 
     def __init__(
-        self,
-        streams: Sequence[Outlet],
-        log: int,
-        note: Path | None = None,
-        times: TimesWriter | None = None,
-        *,
-        stamps: bool = False,
+        self, streams: Sequence[Outlet], log: int, note: Path | None, times: TimesWriter | None, *, stamps: bool
     ) -> None:
         self._socket, theirs = socket.socketpair()
         self._lock = threading.Lock()
         self._pid = os.fork()
         if not self._pid:
             try:
-                _forward(streams, log, theirs, note, times, Stamps() if stamps else None)
+                _be_alone(
+                    {
+                        log,
+                        theirs.fileno(),
+                        *([] if times is None else [times.descriptor]),
+                        *(stream.source for stream in streams),
+                    },
+                    {stream.target for stream in streams},
+                )
+                _Copying(streams, log, theirs, note, times, stamps).run()
+                os._exit(0)
             finally:
                 os._exit(1)
         theirs.close()
@@ -106,25 +109,10 @@ def pause_of(streams: Sequence[Outlet]) -> float:
     return PAUSE_S if any(stream.terminal for stream in streams) else LONG_PAUSE_S
 
 
-def _forward(
-    streams: Sequence[Outlet],
-    log: int,
-    control: socket.socket,
-    note: Path | None,
-    times: TimesWriter | None,
-    stamps: Stamps | None,
-) -> NoReturn:
-    """Copy until every stream has ended; write the log until told to close it."""
+def _be_alone(descriptors: set[int], targets: set[int]) -> None:
+    """Begin a session, and close unneeded descriptors: a process that waits for their end would wait for us."""
     os.setsid()  # shields us from the terminal's signals and the end of its session
     os.chdir("/")
-    ours = {log, control.fileno(), *([] if times is None else [times.descriptor])}
-    _keep_only({*ours, *(stream.source for stream in streams)}, {stream.target for stream in streams})
-    _Copying(streams, log, control, note, times, stamps).run()
-    os._exit(0)
-
-
-def _keep_only(descriptors: set[int], targets: set[int]) -> None:
-    """Close unneeded descriptors: a process that waits for their end would wait for us."""
     null = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
         if standard not in targets:
@@ -136,6 +124,8 @@ def _keep_only(descriptors: set[int], targets: set[int]) -> None:
 
 
 class _Copying:
+    """Copies until every stream has ended, and writes the log until told to close it."""
+
     def __init__(
         self,
         streams: Sequence[Outlet],
@@ -143,13 +133,10 @@ class _Copying:
         control: socket.socket,
         note: Path | None,
         times: TimesWriter | None,
-        stamps: Stamps | None,
+        stamps: bool,
     ) -> None:
-        self._streams = streams
-        self._descriptor = log
-        self._note = note
-        self._times = times
-        self._log = Log(log, len(streams), times, stamps)
+        self._streams, self._descriptor, self._note, self._times = streams, log, note, times
+        self._log = Log(log, len(streams), times, Stamps() if stamps else None)
         self._tee = Tee(streams, self._log)
         self._control: socket.socket | None = control
         self._heard = b""

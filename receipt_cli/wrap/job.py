@@ -160,12 +160,9 @@ class Ended:
 class Kept:
     """How the times of the output are kept: in the file ``times``, after those of earlier launches with ``append``; or stamps."""
 
-    times: Path | None = None
-    append: bool = False
-    stamps: bool = False
-
-
-NOTHING_KEPT = Kept()
+    times: Path | None
+    append: bool
+    stamps: bool
 
 
 def check_command(command: Sequence[str]) -> None:
@@ -182,14 +179,14 @@ def run_job(
     command: Sequence[str],
     log: int,
     give_up: Callable[[int], None],
-    note: Path | None = None,
-    look: Callable[[], None] | None = None,
-    kept: Kept = NOTHING_KEPT,
+    note: Path | None,
+    looks: Sequence[Callable[[], None]],
+    kept: Kept,
 ) -> Ended:
     """Run ``command``; copy its output to our stdout and stderr and into the descriptor ``log``.
 
     After it has ended, signals that ask us to end call ``give_up`` with its exit code; they stay blocked. ``note`` records the
-    end of the log if we are killed; ``look`` is called every few seconds while the command runs; ``kept`` says how the times
+    end of the log if we are killed; ``looks`` are called every few seconds while the command runs; ``kept`` says how the times
     of the output are kept. Raises ``NotStarted``.
     """
     lock(log)
@@ -209,7 +206,7 @@ def run_job(
     times, untimed = _times_of(kept, log, pause_of(outlets.streams), began)
     forwarder = Forwarder(outlets.streams, log, note, times, stamps=kept.stamps)
     memory = Memory(pid, kills)
-    ended_at, code, usage = _follow(pid, memory, forwarder, signals, give_up, look)
+    ended_at, code, usage = _follow(pid, memory, forwarder, signals, give_up, looks)
     held = forwarder.drain()
     peak = _peak_bytes(usage)  # of one process, a copy of ours before exec: if it is below our own, it may be the copy's
     peak = max(memory.peak_bytes, peak if peak > own_rss else 0)
@@ -239,7 +236,7 @@ def _follow(
     forwarder: Forwarder,
     signals: set[signal.Signals],
     give_up: Callable[[int], None],
-    look: Callable[[], None] | None,
+    looks: Sequence[Callable[[], None]],
 ) -> tuple[float, int, resource.struct_rusage]:
     """Wait for the end of the command; return its time, the exit code and the resources used."""
     wake, waker = os.pipe()
@@ -255,7 +252,7 @@ def _follow(
             return time.monotonic(), code, reaped[1]
         if time.monotonic() >= memory.due:
             memory.look()
-            if look is not None:
+            for look in looks:
                 look()
         if select.select([wake], [], [], max(0.0, memory.due - time.monotonic()))[0]:
             os.read(wake, 4096)

@@ -18,7 +18,7 @@ from receipt_cli.wrap.tee import ROOM, Log, Loss, Outlet, Stamps, Tee
 _ASK_FOR_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def copy_input(log: int, times: Path | None, *, append: bool = False, stamps: bool = False) -> tuple[Loss | None, list[str]]:
+def copy_input(log: int, times: Path | None, *, append: bool, stamps: bool) -> tuple[Loss | None, list[str]]:
     """Copy stdin until it ends; return what the log lacks, and notes.
 
     Signals that ask for the end are ignored: the program before us in the pipe gets them too, and its last output is wanted.

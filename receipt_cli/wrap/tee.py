@@ -159,9 +159,9 @@ class Listener(Protocol):
 class Stamps:
     """Puts a time stamp before each record of a log: before each line, and before each redraw of one."""
 
-    def __init__(self, *, fresh: bool = True) -> None:
-        """``fresh``: the log ends with a line end, or is empty."""
-        self._fresh = fresh
+    def __init__(self) -> None:
+        """Begin after a line end, or in an empty log."""
+        self._fresh = True
         self._lag = time.time() - time.monotonic()
 
     def put(self, data: bytes | memoryview, now: float) -> bytes:

@@ -138,6 +138,17 @@ class TestWriting:
         assert (done.code, receipt.read_bytes()) == (6, before)
         assert [p.name for p in receipt.parent.iterdir()] == [receipt.name]
 
+    def test_a_dash_as_output_is_stdout(self, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        for words in (("parse", LOG), ("import", LOG.parents[2] / "foreign" / "nanochat-report.md"), ("golden", "make", LOG)):
+            done = invoke(*words, "-o", "-")
+            assert (done.code, done.stdout.count(b'"schema_version"')) == (0, 1)
+            assert isinstance(done.document, dict)
+        assert invoke("parse", LOG, "-o", "-").stdout == invoke("parse", LOG, "--json").stdout
+        assert invoke("header", "-o", "-").document["schema_version"].startswith("header/")
+        assert b"\nno_match:" in invoke("grammar", "learn", LOG, "-o", "-").stdout
+        assert not list(tmp_path.iterdir())
+
     def test_stdout_as_a_file_name(self, process: Invoke) -> None:
         done = process("parse", LOG, "--json", "-o", "/dev/stdout")
         assert done.code == 0

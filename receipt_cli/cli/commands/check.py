@@ -16,7 +16,7 @@ from receipt_cli.ci.gates import DEFAULT, Gates, read_gates
 from receipt_cli.ci.page import render_page
 from receipt_cli.ci.verdict import HEALTH, Baseline, Verdict, hold_against, rule
 from receipt_cli.cli.output import note, note_some, progress, read_policy, style, write_json, write_stdout
-from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, FromSettings, JobExit, Json, Lane, Option, Policy, Was
+from receipt_cli.cli.parameters import AllowTruncated, Argument, FromSettings, JobExit, Json, Lane, Option, Output, Policy, Was
 from receipt_cli.cli.runs import InStore
 from receipt_cli.comparison.contrasts import Run
 from receipt_cli.comparison.golden import Held, hold, read_golden
@@ -57,7 +57,7 @@ def check(
     log: Annotated[
         str | None, Option(metavar="FILE", help="Path of the receipt's log, for line numbers and confidence intervals.")
     ] = None,
-    output: Annotated[Path | None, Option("-o", "--output", help="Write the receipt to this file.")] = None,
+    output: Annotated[Path | None, Output("Write the receipt to this file.")] = None,
     markdown: Annotated[
         Path | None, Option("--markdown", help="Markdown page; default: $GITHUB_STEP_SUMMARY if set."), Was("summary")
     ] = None,
@@ -68,7 +68,6 @@ def check(
         bool | None, Option("--annotations/--no-annotations", help="Print GitHub annotations; default: on GitHub.")
     ] = None,
     json_output: Json = False,
-    color: Color = "auto",
 ) -> None:
     """Exit 0 if a run passes, 1 if a required check or a gate fails, 4 if no step line was recognised and nothing failed.
 
@@ -113,9 +112,9 @@ def check(
         write_json({"healthy": ruled.healthy, **ruled.document(document), **more})
     elif gates is None and not baseline and golden is None:
         last = ("check", _answer(document, ruled, proven, allow_unknown))
-        write_stdout(render_receipt(document, style=style(color), log=file, last=last) + commands)
+        write_stdout(render_receipt(document, style=style(), log=file, last=last) + commands)
     else:
-        write_stdout(render_page(document, ruled, style(color)) + commands)
+        write_stdout(render_page(document, ruled, style()) + commands)
     if "healthy" in wanted.require and not allow_unknown and healthy(document["checks"], document["failure"]) is None:
         why = "without a step line the log shows neither that the run is healthy nor that it is not"
         try_ = "receipt parse shows what was not read; --allow-unknown passes such a log"

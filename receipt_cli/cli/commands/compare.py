@@ -6,12 +6,13 @@ import math
 import shlex
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 from receipt_cli.api.commands import compare as compare_runs
-from receipt_cli.cli.output import note, note_some, progress, read_policy, style, write_json, write_markdown, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Json, Markdown, Option, Policy, StoreFolder, Was
+from receipt_cli.cli.output import note, note_some, progress, read_policy, style, write_answer
+from receipt_cli.cli.parameters import Argument, Json, Markdown, Option, Policy, StoreFolder, Was
 from receipt_cli.cli.runs import InStore, receipt_file
 from receipt_cli.comparison.kinds.compare import RECEIPT, check_alike, compare_documents, is_worse, kinds_of
 from receipt_cli.comparison.load import load_runs, load_side
@@ -27,7 +28,6 @@ from receipt_cli.render.comparison.markdown import render_markdown
 from receipt_cli.render.comparison.scaling import render_scaling
 from receipt_cli.render.comparison.terminal import render_comparison, render_reproducibility
 from receipt_cli.render.history import render_history
-from receipt_cli.render.style import ColorChoice
 from receipt_cli.store.files import Store
 from receipt_cli.store.listing import list_documents
 from receipt_cli.store.reading import read_receipts
@@ -71,7 +71,6 @@ def compare(
     store: InStore = None,
     full: Annotated[bool, Option("--full", help="Print every metric, curve, check and field that was compared.")] = False,
     json_output: Json = False,
-    color: Color = "auto",
 ) -> None:
     """Compare runs with a baseline: whether they can be compared, which fields differ, and what changed.
 
@@ -85,45 +84,41 @@ def compare(
     if set(kinds) != {RECEIPT}:
         if reproducibility or resume or scaling or target or align != "step" or steps is not None or tolerance is not None:
             raise UsageError("these options go with runs", why=f"{runs[0]} is not one", try_=f"receipt compare {' '.join(runs)}")
-        return _compare_documents(runs, check_alike(runs, kinds), fail, markdown, full=full, json_output=json_output, color=color)
+        return _compare_documents(runs, check_alike(runs, kinds), fail, markdown, full=full, json_output=json_output)
     if reproducibility + resume + scaling > 1:
         raise UsageError("--reproducibility, --resume and --scaling exclude each other")
     if reproducibility or resume:
         if markdown or target:
             raise UsageError(f"{'--markdown' if markdown else '--target'} does not go with {_option(resume)}")
-        return _reproduce(runs, policy, steps, tolerance, series, resume=resume, json_output=json_output, color=color)
+        return _reproduce(runs, policy, steps, tolerance, series, resume=resume, json_output=json_output)
     if scaling and (markdown or target):
         raise UsageError(f"{'--markdown' if markdown else '--target'} does not go with --scaling")
     if steps is not None or tolerance is not None or series is not None:
         raise UsageError("--steps, --tolerance and --series-from go with --reproducibility or --resume")
 
     if scaling:
-        return _scale(runs, policy, json_output=json_output, color=color)
+        return _scale(runs, policy, json_output=json_output)
     found = compare_runs(*runs, policy=policy, align=align, targets=target or (), workers=None, progress=progress)
     note(found.notes)
     document = found.to_dict()
-    if markdown is not None:
-        write_markdown(markdown, render_markdown(document))
-    if json_output:
-        write_json(document)
-    elif str(markdown) != "-":
-        more = [*([] if full else ["--full"]), f"receipt plot {' '.join(map(shlex.quote, runs))}", "--fail exits 1"]
-        write_stdout(render_comparison(document, style(color), full=full, more=more))
+    more = [*([] if full else ["--full"]), f"receipt plot {' '.join(map(shlex.quote, runs))}", "--fail exits 1"]
+    write_answer(
+        document, json_output, lambda: render_comparison(document, style(), full=full, more=more),
+        markdown, lambda: render_markdown(document),
+    )  # fmt: skip
     if fail and found.worse:
         sys.exit(ExitCode.NO)
 
 
 def _compare_documents(
-    files: Sequence[str], kind: str, fail: bool, markdown: Path | None, *, full: bool, json_output: bool, color: ColorChoice
+    files: Sequence[str], kind: str, fail: bool, markdown: Path | None, *, full: bool, json_output: bool
 ) -> None:
     """Print how documents of one kind differ from the first; exit 1 if ``fail`` and one is worse. Raises ``ReceiptError``."""
     document = compare_documents(files, kind)
-    if markdown is not None:
-        write_markdown(markdown, documents_markdown(document))
-    if json_output:
-        write_json(document)
-    elif str(markdown) != "-":
-        write_stdout(render_documents_compared(document, style(color), full=full))
+    write_answer(
+        document, json_output, lambda: render_documents_compared(document, style(), full=full),
+        markdown, lambda: documents_markdown(document),
+    )  # fmt: skip
     if fail and is_worse(document):
         sys.exit(ExitCode.NO)
 
@@ -141,7 +136,6 @@ def _reproduce(
     *,
     resume: bool,
     json_output: bool,
-    color: ColorChoice,
 ) -> None:
     """Print whether the second of two runs is the first again, or continues it; exit 1 if it is not, 2 if nothing can be said.
 
@@ -156,25 +150,19 @@ def _reproduce(
     note([*first, *second])
     question: Question = "resume" if resume else "rerun"
     document = reproducibility(a, b, read_policy(policy), steps=steps, tolerance=tolerance, question=question)
-    if json_output:
-        write_json(document)
-    else:
-        write_stdout(render_reproducibility(document, style(color)))
+    write_answer(document, json_output, lambda: render_reproducibility(document, style()))
     if document["verdict"] not in SAME:
         sys.exit(ExitCode.USAGE if document["verdict"] == "not_comparable" else ExitCode.NO)
 
 
-def _scale(runs: Sequence[str], policy: Path | None, *, json_output: bool, color: ColorChoice) -> None:
+def _scale(runs: Sequence[str], policy: Path | None, *, json_output: bool) -> None:
     """Print how throughput grows with the devices of the runs; exit 2 if anything else differs. Raises ``ReceiptError``."""
     if len(runs) < 2:
         raise UsageError("--scaling needs two runs or more", try_="receipt compare --scaling 8.log 16.log 32.log")
     found, notes = load_runs(runs, "step", progress)
     note(notes)
     document = find_scaling([(run.name, run.document) for run in found], read_policy(policy))
-    if json_output:
-        write_json(document)
-    else:
-        write_stdout(render_scaling(document, style(color)))
+    write_answer(document, json_output, lambda: render_scaling(document, style()))
     if document["verdict"] == "not_comparable":
         sys.exit(ExitCode.USAGE)
 
@@ -189,7 +177,6 @@ def history(
         bool, Option("--fail", help="Exit 1 if the last change of a figure was for the worse."), Was("exit-code")
     ] = False,
     json_output: Json = False,
-    color: Color = "auto",
 ) -> None:
     """Find where throughput, memory, time in steps and failures of a lane changed, and which header fields changed there.
 
@@ -206,9 +193,7 @@ def history(
     note_some([*notes, *(f"{row['path']} is skipped: {row['refusal']}" for row in rows if row["refusal"] is not None)])
     if lane is not None and not found["lanes"] and not found["documents"]["groups"]:
         raise InputError(f"no run of the lane {lane!r}", where=str(store), try_=f"receipt history {store}")
-    if json_output:
-        write_json(found)
-    else:
-        write_stdout(render_history(found, style(color), quiet=changed, full=full, store=str(store)) or "no change in any lane\n")
+    told = partial(render_history, found, quiet=changed, full=full, store=str(store))
+    write_answer(found, json_output, lambda: told(style=style()) or "no change in any lane\n")
     if fail and (worsened(found) or documents_worsened(found["documents"])):
         sys.exit(ExitCode.NO)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, get_args
 
 from receipt_cli.cli.output import note, progress, write_stdout
-from receipt_cli.cli.parameters import Argument, Option
+from receipt_cli.cli.parameters import Argument, Option, Output
 from receipt_cli.cli.runs import InStore, receipt_file
 from receipt_cli.errors import UsageError
 from receipt_cli.export.formats import FORMATS
@@ -29,11 +29,7 @@ def export(
     to: Annotated[Name, Option(metavar="FORMAT", help=f"The format: {', '.join(get_args(Name))}.")],
     output: Annotated[
         Path | None,
-        Option(
-            "-o",
-            "--output",
-            help="File to write; a folder for tensorboard, wandb and the runs of a store, a SQLite database for mlflow.",
-        ),
+        Output("File to write; a folder for tensorboard, wandb and the runs of a store, a SQLite database for mlflow."),
     ] = None,
     max_steps: Annotated[int | None, Option(least=2, help="Maximum points per curve; longer curves are sampled evenly.")] = None,
     at: Annotated[

@@ -6,18 +6,17 @@ import math
 from pathlib import Path
 from typing import Annotated
 
-from receipt_cli.cli.output import note, progress, write_stdout
-from receipt_cli.cli.parameters import Argument, Lane, Option
+from receipt_cli.cli.output import note, progress, write_output
+from receipt_cli.cli.parameters import Argument, Lane, Option, Output
 from receipt_cli.comparison.golden import make_golden
 from receipt_cli.comparison.load import load_side
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import UsageError
-from receipt_cli.io.atomic import write_atomically
 
 
 def make(
     runs: Annotated[list[str], Argument("RUN...", "Logs of good runs; those of one system are repeats of each other.")],
-    output: Annotated[Path | None, Option("-o", "--output", help="Write the golden curves to this file; else to stdout.")] = None,
+    output: Annotated[Path | None, Output("Write the golden curves to this file; else to stdout.")] = None,
     steps: Annotated[int | None, Option(least=1, help="Number of records of each curve, from the first; all by default.")] = None,
     tolerance: Annotated[
         float | None, Option(least=0, metavar="RATIO", help="Relative difference allowed, in place of the spread of the runs.")
@@ -45,7 +44,4 @@ def make(
     spread = [curve["metric"] for entry in document["references"] for curve in entry["curves"] if curve["rule"] == "spread/1"]
     if exact and spread:
         raise UsageError("the runs do not print the same", why=f"they differ in {', '.join(dict.fromkeys(spread))}")
-    if output is None:
-        write_stdout(canonical_bytes(document).decode())
-    else:
-        write_atomically(output, canonical_bytes(document))
+    write_output(output, canonical_bytes(document))

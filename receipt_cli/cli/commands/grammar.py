@@ -12,8 +12,8 @@ from receipt_cli.authoring.explain import explain_log, lint_files, lint_shipped,
 from receipt_cli.authoring.proposal import proposal_id, propose, reading_of
 from receipt_cli.authoring.roles import Question, read_answers
 from receipt_cli.authoring.site_search import find_site
-from receipt_cli.cli.output import note, print_line, progress, style, write_json, write_markdown, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Markdown, Option
+from receipt_cli.cli.output import note, print_line, progress, style, write_answer, write_stdout
+from receipt_cli.cli.parameters import Argument, Grammar, Json, Markdown, Option, Output
 from receipt_cli.detect.generic import GENERIC, load_generic
 from receipt_cli.errors import ExitCode, GrammarChoiceError, UsageError
 from receipt_cli.grammar.catalog import list_grammars, shipped
@@ -25,12 +25,13 @@ from receipt_cli.receipts.production import refusal
 from receipt_cli.render.console import render_table
 from receipt_cli.render.explain import render_explain, render_first_records, render_learned
 from receipt_cli.render.findings import render_findings
+from receipt_cli.render.scale import many
 
 SHIPPED = "receipt-cli"
 """Source of the grammars that ship."""
 
 
-def list_(json_output: Json = False, color: Color = "auto") -> None:
+def list_(json_output: Json = False) -> None:
     """List the grammars that ship, and those of the search path, each with its source.
 
     The search path: folders of RECEIPT_PATH, .receipt here and above, that of the user's configuration, and installed packages.
@@ -49,14 +50,11 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
         {"grammar": g.ref, "status": "site", "since": "", "sha256": g.sha256, "title": g.title, "source": site.sources[g.ref]}
         for g in site.grammars
     ]
-    if json_output:
-        write_json(rows)
-    else:
-        columns = ("grammar", "status", "title", *(("source",) if site.grammars else ()))
-        write_stdout(render_table(rows, columns, style(color)))
+    columns = ("grammar", "status", "title", *(("source",) if site.grammars else ()))
+    write_answer(rows, json_output, lambda: render_table(rows, columns, style()))
 
 
-def matrix(json_output: Json = False, markdown: Markdown = None, color: Color = "auto") -> None:
+def matrix(json_output: Json = False, markdown: Markdown = None) -> None:
     """List supported trainers with versions, metrics and test logs.
 
     Evidence counts the logs that ship with the grammars: of runs made for them, and written in the trainer's format.
@@ -64,13 +62,9 @@ def matrix(json_output: Json = False, markdown: Markdown = None, color: Color = 
     Example: receipt grammar matrix --markdown trainers.md
     """
     rows = find_rows()
-    if markdown is not None:
-        write_markdown(markdown, render_markdown(rows))
-    if json_output:
-        write_json([asdict(row) for row in rows])
-    elif str(markdown) != "-":
-        counted = [row.cells | {"metrics": str(len(row.metrics))} for row in rows]
-        write_stdout(render_table(counted, COLUMNS, style(color)))
+    counted = [row.cells | {"metrics": str(len(row.metrics))} for row in rows]
+    plain = [asdict(row) for row in rows]
+    write_answer(plain, json_output, lambda: render_table(counted, COLUMNS, style()), markdown, lambda: render_markdown(rows))
 
 
 def show(grammar: Annotated[str, Argument("GRAMMAR", "ID or ID@vN.", completes="grammar")]) -> None:
@@ -84,7 +78,6 @@ def show(grammar: Annotated[str, Argument("GRAMMAR", "ID or ID@vN.", completes="
 def lint(
     files: Annotated[list[Path] | None, Argument("FILE...", "Grammar files; all that ship by default.")] = None,
     json_output: Json = False,
-    color: Color = "auto",
 ) -> None:
     """Lint grammars: schema, samples, counter-samples, worst-case matching time.
 
@@ -93,11 +86,8 @@ def lint(
     Example: receipt grammar lint mine.yaml
     """
     findings, count = lint_files(files) if files else lint_shipped()
-    if json_output:
-        write_json([finding._asdict() for finding in findings])
-    else:
-        sound = f"{count} definition{'' if count == 1 else 's'}: every sample is read as stated\n"
-        write_stdout(render_findings(findings, style(color)) if findings else sound)
+    sound = f"{many(count, 'definition')}: every sample is read as stated\n"
+    write_answer([finding._asdict() for finding in findings], json_output, lambda: render_findings(findings, style()) or sound)
     if findings:
         sys.exit(ExitCode.NO)
 
@@ -106,7 +96,6 @@ def test(
     grammar: Annotated[str, Argument("GRAMMAR", "A grammar file, ID or ID@vN.", completes="grammar")],
     log: Annotated[str | None, Argument("LOG", "A log to parse with it.")] = None,
     json_output: Json = False,
-    color: Color = "auto",
 ) -> None:
     """Run a grammar's samples and, on a log, show what each rule reads: how many records, and the first of them.
 
@@ -115,13 +104,10 @@ def test(
     Example: receipt grammar test mine.yaml run.log
     """
     rows, good = test_grammar(grammar, log)
-    if json_output:
-        write_json(rows)
-    else:
-        columns = ("rule", "event", "samples", "failed", *(("records", "almost read") if log else ()), "tells digits apart")
-        shown = [{"almost read" if k == "near misses" else k: str(v) for k, v in row.items()} for row in rows]
-        write_stdout(render_table(shown, columns, style(color)))
-        write_stdout(render_first_records(rows, style(color)) if log else "")
+    columns = ("rule", "event", "samples", "failed", *(("records", "almost read") if log else ()), "tells digits apart")
+    shown = [{"almost read" if k == "near misses" else k: str(v) for k, v in row.items()} for row in rows]
+    first = render_first_records(rows, style()) if log else ""
+    write_answer(rows, json_output, lambda: render_table(shown, columns, style()) + first)
     if not good:
         sys.exit(ExitCode.NO)
 
@@ -130,7 +116,6 @@ def explain(
     log: Annotated[str, Argument("LOG", "The log, or - for stdin.")],
     grammar: Grammar = None,
     json_output: Json = False,
-    color: Color = "auto",
 ) -> None:
     """Explain which grammar was chosen and why, what each rule matched, and which lines with metrics were not matched.
 
@@ -140,10 +125,7 @@ def explain(
     """
     with progress(log) as bar:
         explanation, derivation = explain_log(log, grammar, bar)
-    if json_output:
-        write_json(explanation)
-    else:
-        write_stdout(render_explain(explanation, style(color)))
+    write_answer(explanation, json_output, lambda: render_explain(explanation, style()))
     error = refusal(derivation, log)
     if error is not None:
         raise error
@@ -151,7 +133,7 @@ def explain(
 
 def learn(
     log: Annotated[str, Argument("LOG", "The log, or - for stdin.")],
-    output: Annotated[Path | None, Option("-o", "--output", help="Write the draft to this new file.")] = None,
+    output: Annotated[Path | None, Output("Write the draft to this new file.")] = None,
     name: Annotated[
         str | None, Option("--id", metavar="ID", help="Id of the grammar; by default made from the file's name.")
     ] = None,
@@ -160,7 +142,6 @@ def learn(
     ] = None,
     line: Annotated[int | None, Option(metavar="N", help="Draft the records of the kind of line N.")] = None,
     ask: Annotated[bool, Option("--ask", help="Ask the questions of the draft on this terminal.")] = False,
-    color: Color = "auto",
 ) -> None:
     """Draft a grammar for the log of an unknown trainer, learned from its own lines.
 
@@ -173,6 +154,7 @@ def learn(
     """
     if ask and (log == "-" or not sys.stdin.isatty()):
         raise UsageError("--ask needs a terminal", why="stdin is not a terminal", try_="--answer NAME=ROLE")
+    output = None if str(output) == "-" else output
     if output is not None:
         check_new(output)
     name, answers = proposal_id(name, output, log), read_answers(answer or ())
@@ -185,7 +167,7 @@ def learn(
         write_new(output, proposal.text)
     else:
         write_stdout(proposal.text)
-    print_line(render_learned(reading_of(proposal), style(color, sys.stderr)).rstrip())
+    print_line(render_learned(reading_of(proposal), style(sys.stderr)).rstrip())
     if not proposal.steps:
         place = shlex.quote(str(output)) if output is not None else "FILE"
         again = f"receipt grammar learn {'LOG' if log == '-' else shlex.quote(log)} --answer NAME=ROLE"

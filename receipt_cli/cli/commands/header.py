@@ -6,16 +6,15 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from receipt_cli.cli.output import note, write_stdout
-from receipt_cli.cli.parameters import Lane, Option, Preset, RunName
+from receipt_cli.cli.output import note, write_output
+from receipt_cli.cli.parameters import Lane, Option, Output, Preset, RunName
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import UsageError
-from receipt_cli.io.atomic import write_atomically
 from receipt_cli.receipts.production import capture_header, rfc3339_now
 
 
 def header(
-    output: Annotated[Path | None, Option("-o", "--output", help="Write to this file instead of stdout.")] = None,
+    output: Annotated[Path | None, Output("Write to this file instead of stdout.")] = None,
     repository: Annotated[Path, Option("-C", "--repository", metavar="FOLDER", help="Folder with the .git of the run.")] = Path(
         "."
     ),
@@ -41,9 +40,4 @@ def header(
     interpreter = None if python is None else str(python)
     document, notes = capture_header(run, repository, dict(os.environ), now, python=interpreter, pid=pid)
     note(notes)
-    data = canonical_bytes(document)
-    if output is None:
-        write_stdout(data)
-        return
-
-    write_atomically(output, data)
+    write_output(output, canonical_bytes(document))

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from receipt_cli.analysis.stated import StatedFact
 from receipt_cli.cli.commands.store import add_each
-from receipt_cli.cli.output import style, write_stdout
-from receipt_cli.cli.parameters import Argument, Attach, Color, Fact, Json, Lane, Option, Preset, RunName
+from receipt_cli.cli.output import style, write_output, write_stdout
+from receipt_cli.cli.parameters import Argument, Attach, Fact, Json, Lane, Option, Output, Preset, RunName
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import ReceiptError, UsageError
 from receipt_cli.gpu_profile.format import GPUFL_FORMAT
@@ -18,7 +18,6 @@ from receipt_cli.gpu_profile.importing import import_report, import_session, is_
 from receipt_cli.gpu_profile.nsys import NSYS_FORMAT
 from receipt_cli.importers.importing import import_document
 from receipt_cli.importers.trackers.recognise import format_of, runs_in
-from receipt_cli.io.atomic import write_atomically
 from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.receipts.production import Declared, declare
 from receipt_cli.receipts.stated import read_facts
@@ -42,12 +41,11 @@ def import_(
         Path | None, Option(metavar="FOLDER", help="Add the receipt of every run in the files and folders to this store.")
     ] = None,
     json_output: Json = False,
-    output: Annotated[Path | None, Option("-o", "--output", help="Write the document to this file.")] = None,
+    output: Annotated[Path | None, Output("Write the document to this file.")] = None,
     name: RunName = None,
     lane: Lane = None,
     preset: Preset = None,
     attach: Attach = None,
-    color: Color = "auto",
 ) -> None:
     """Turn another system's record of a run into a receipt that names its origin.
 
@@ -73,11 +71,9 @@ def import_(
     document = _imported(files, format_name, session, declared, facts)
     data = canonical_bytes(document)
     if output is not None:
-        write_atomically(output, data)
-    if json_output:
-        write_stdout(data)
-    else:
-        write_stdout(render_document(document, style=style(color)))
+        write_output(output, data)
+    if str(output) != "-":
+        write_stdout(data if json_output else render_document(document, style=style()))
 
 
 def _documents(

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 from receipt_cli.cli.app import complete, run
 from receipt_cli.cli.help import exit_codes, full_help
-from receipt_cli.cli.output import style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, FromSettings, Json, Option
+from receipt_cli.cli.output import style, write_answer, write_stdout
+from receipt_cli.cli.parameters import Argument, FromSettings, Json, Option
 from receipt_cli.cli.settings import SETTINGS, Setting, find_settings, variable
 from receipt_cli.errors import UsageError
 from receipt_cli.redaction.text import mask_texts
@@ -31,7 +31,7 @@ def completion(shell: Annotated[Shell, Argument("SHELL", "One of bash, zsh, fish
     complete(f"source_{shell}")
 
 
-def config(json_output: Json = False, color: Color = "auto") -> None:
+def config(json_output: Json = False) -> None:
     """List the settings that are defaults of options, each with its value and where it comes from.
 
     An option of a command comes first, then a RECEIPT_* variable, then receipt.toml or [tool.receipt] of pyproject.toml in
@@ -45,11 +45,8 @@ def config(json_output: Json = False, color: Color = "auto") -> None:
         value, source = found.get(name, Setting("", ""))
         rows.append({"setting": name, "value": value or None, "source": source or None, "variable": variable(name)})
     rows = mask_texts(rows)
-    if json_output:
-        write_json(rows)
-    else:
-        shown = [{key: value or "-" for key, value in row.items()} for row in rows]
-        write_stdout(render_table(shown, tuple(rows[0]), style(color)))
+    shown = [{key: value or "-" for key, value in row.items()} for row in rows]
+    write_answer(rows, json_output, lambda: render_table(shown, tuple(rows[0]), style()))
 
 
 def mcp(

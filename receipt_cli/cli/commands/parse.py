@@ -12,33 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from receipt_cli.authoring.site_search import find_site
+from receipt_cli.cli import parameters as shared
 from receipt_cli.cli.output import note, progress, style, write_stdout
-from receipt_cli.cli.parameters import (
-    Argument,
-    Attach,
-    Color,
-    Evidence,
-    Fact,
-    Full,
-    Grammar,
-    JobExit,
-    Json,
-    Lane,
-    OnEnd,
-    OnFailure,
-    OnStall,
-    Option,
-    Preset,
-    RunName,
-    Stall,
-)
+from receipt_cli.cli.parameters import Argument, Option, Output
 from receipt_cli.derive import Options, Reading, plan_reading
 from receipt_cli.documents.canonical import canonical_bytes, canonical_line
 from receipt_cli.errors import ExitCode, OutputError, UsageError
 from receipt_cli.io.atomic import make_folder, write_atomically
 from receipt_cli.io.compression import SUFFIXES, header_name, running_name
 from receipt_cli.receipts.production import Product, Request, produce, produce_all, produce_from, refusal, rfc3339_now
-from receipt_cli.render.style import ColorChoice
 from receipt_cli.scan.workers import AUTO
 
 if TYPE_CHECKING:
@@ -54,10 +36,9 @@ def parse(
             "LOG...", f"The log: a file (also {' '.join(SUFFIXES)}), or - for stdin; or all files of one run, or their folder."
         ),
     ],
-    json_output: Json = False,
+    json_output: shared.Json = False,
     output: Annotated[
-        Path | None,
-        Option("-o", "--output", help="Write the receipt to this file or into this folder; with --all-runs, all receipts."),
+        Path | None, Output("Write the receipt to this file or into this folder; with --all-runs, all receipts; - prints it.")
     ] = None,
     series: Annotated[
         Path | None, Option(help="Write each record to this Parquet file; with --all-runs, the runs' files to this folder.")
@@ -74,23 +55,23 @@ def parse(
         int | None, Option(least=1, metavar="SECONDS", help="With --follow: the job is over after so long without output.")
     ] = None,
     pid: Annotated[int | None, Option(least=1, help="With --follow: the job is over once this process has exited.")] = None,
-    stall: Stall = None,
-    on_failure: OnFailure = None,
-    on_end: OnEnd = None,
-    on_stall: OnStall = None,
-    grammar: Grammar = None,
-    exit_code: JobExit = None,
+    stall: shared.Stall = None,
+    on_failure: shared.OnFailure = None,
+    on_end: shared.OnEnd = None,
+    on_stall: shared.OnStall = None,
+    grammar: shared.Grammar = None,
+    exit_code: shared.JobExit = None,
     wall: Annotated[
         str | None,
         Option(metavar="TIME|FILE", help="Wall time of the job: 3h10m, seconds, or a wandb-summary.json, report.md or receipt."),
     ] = None,
-    fact: Fact = None,
-    name: RunName = None,
-    lane: Lane = None,
-    preset: Preset = None,
-    attach: Attach = None,
+    fact: shared.Fact = None,
+    name: shared.RunName = None,
+    lane: shared.Lane = None,
+    preset: shared.Preset = None,
+    attach: shared.Attach = None,
     header: Annotated[Path | None, Option(help="Header file that `receipt header` wrote at job start.")] = None,
-    evidence: Evidence = None,
+    evidence: shared.Evidence = None,
     job: Annotated[str | None, Option(metavar="ID", help="With --evidence: the job, if a file has several.")] = None,
     here: Annotated[bool, Option("--here", help="This machine and this .git are the run's: record them.")] = False,
     no_times: Annotated[bool, Option("--no-times", help="Leave out the times in the file beside the log, LOG.times.")] = False,
@@ -100,8 +81,7 @@ def parse(
     workers: Annotated[
         int | None, Option(least=1, most=256, help="Processes that scan without the kernel; by default as many as pay.")
     ] = None,
-    full: Full = False,
-    color: Color = "auto",
+    full: shared.Full = False,
 ) -> None:
     """Turn a training log into a receipt.
 
@@ -141,6 +121,8 @@ def parse(
         environ=dict(os.environ),
         now=rfc3339_now() if here else None,
     )
+    if str(output) == "-":  # stdout has the receipt in place of the card
+        output, json_output = None, True
     output = _in_folder(output, logs[0], every=all_runs)
     if header is None and not (here or follow or request.more):
         request = _with_header_of_orphan(request)
@@ -149,10 +131,10 @@ def parse(
 
         check_installed()
     if follow:
-        from receipt_cli.follow.hooks import STALL_S, Hooks
+        from receipt_cli.follow.hooks import Hooks
 
-        hooks = Hooks({"failure": on_failure, "end": on_end, "stall": on_stall}, stall_s=stall or STALL_S)
-        products = _follow(request, every=all_runs, idle=idle, pid=pid, output=output, color=color, hooks=hooks)
+        hooks = Hooks({"failure": on_failure, "end": on_end, "stall": on_stall}, stall)
+        products = _follow(request, every=all_runs, idle=idle, pid=pid, output=output, hooks=hooks)
         if not products[-1].derivation.options.running:
             hooks.call_at_end(logs[0], products[-1].document)
         hooks.finish()
@@ -164,22 +146,17 @@ def parse(
             request = replace(request, progress=bar)
             products = list(produce_all(request)) if all_runs else [produce(request)]
     note(dict.fromkeys(text for product in products for text in product.notes))
-
-    def show(product: Product) -> None:
-        from receipt_cli.render.receipt import render_receipt
-
-        series, running = product.series if full else None, product.derivation.options.running
-        shown = render_receipt(product.document, style=style(color), series=series, full=full, log=logs[0], running=running)
-        write_stdout(shown)
-
     if output is not None:
         for path, product in zip(_paths(output, ".json", products, all_runs), products, strict=True):
             write_atomically(path, canonical_bytes(product.document))
     for product in products:
         if json_output:
             write_stdout((canonical_line if all_runs else canonical_bytes)(product.document))
-        else:
-            show(product)
+            continue
+        from receipt_cli.render.receipt import render_receipt
+
+        shown, running = product.series if full else None, product.derivation.options.running
+        write_stdout(render_receipt(product.document, style=style(), series=shown, full=full, log=logs[0], running=running))
     if series is not None:
         from receipt_cli.receipts.series_file import write_series
 
@@ -245,7 +222,7 @@ def _paths(output: Path, suffix: str, products: Sequence[Product], all_runs: boo
 
 
 def _follow(
-    request: Request, *, every: bool, idle: int | None, pid: int | None, output: Path | None, color: ColorChoice, hooks: Hooks
+    request: Request, *, every: bool, idle: int | None, pid: int | None, output: Path | None, hooks: Hooks
 ) -> list[Product]:
     """Follow a log until its job is over, with a live view on a terminal, and return the result.
 
@@ -264,7 +241,7 @@ def _follow(
         site = find_site(request.path)
         notes += site.notes
         plan = plan_reading(options, site=site)
-        with _watch(request.path, until, color, hooks) as watch:
+        with _watch(request.path, until, hooks) as watch:
             return [follow(request.path, plan, until, notes, watch=watch, workers=request.workers, times=request.times)]
 
     return list(produce_from(request, read, every=every))
@@ -280,7 +257,7 @@ def _check_folder(output: Path) -> None:
 
 
 @contextmanager
-def _watch(path: str, until: Until, color: ColorChoice, hooks: Hooks) -> Iterator[Watch | None]:
+def _watch(path: str, until: Until, hooks: Hooks) -> Iterator[Watch | None]:
     """Yield a ``Watch`` that draws the job on stderr and calls its commands; None if it would do neither."""
     from receipt_cli.render.progress import shows_progress
 
@@ -293,26 +270,21 @@ def _watch(path: str, until: Until, color: ColorChoice, hooks: Hooks) -> Iterato
     from receipt_cli.render.live import render_live
     from receipt_cli.render.progress import Screen
 
-    name = "stdin" if path == "-" else Path(path).name
-
-    class Terminal:
-        shown: Snapshot | None = None
-
+    class Terminal(Watch):
         def show(self, state: Snapshot) -> None:
-            self.shown = state
             hooks.again("stall", path)
             if state.figures is not None and running_failure(state.figures.document) is not None:
                 hooks.call("failure", path, state.figures.document)
             if visible:
-                screen.draw(render_live(state, style(color, sys.stderr)))
+                screen.draw(render_live(state, style(sys.stderr)))
 
         def leave(self, message: str) -> None:
             if visible:
                 screen.leave(message)
 
         def silent(self, seconds: float) -> None:
-            if seconds >= hooks.stall_s and self.shown is not None and self.shown.figures is not None:
-                hooks.call("stall", path, self.shown.figures.document)
+            if seconds >= hooks.stall_s and self.snapshot is not None and self.snapshot.figures is not None:
+                hooks.call("stall", path, self.snapshot.figures.document)
 
     with Screen(sys.stderr) as screen:
-        yield Watch(name, Terminal(), until.describe(path))
+        yield Terminal("stdin" if path == "-" else Path(path).name, until.describe(path))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from receipt_cli.cli.output import note_some, print_line, read_policy
-from receipt_cli.cli.parameters import Option, Policy, StoreFolder, Was
+from receipt_cli.cli.parameters import Option, Output, Policy, StoreFolder, Was
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.io.atomic import write_atomically
 from receipt_cli.receipts.production import Product
@@ -21,7 +21,7 @@ from receipt_cli.store.reading import read_receipts
 
 def report(
     store: StoreFolder,
-    output: Annotated[Path, Option("-o", "--output", help="File to write.")],
+    output: Annotated[Path, Output("File to write.")],
     title: Annotated[str, Option(help="Title of the report.")] = "Training runs",
     series: Annotated[
         Path | None,

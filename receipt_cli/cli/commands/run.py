@@ -11,35 +11,21 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 from receipt_cli.analysis.goodput.model import Wall
 from receipt_cli.authoring.site_search import find_site
+from receipt_cli.cli import parameters as shared
 from receipt_cli.cli.output import note, print_line, style, tell
-from receipt_cli.cli.parameters import (
-    Argument,
-    Attach,
-    Grammar,
-    Lane,
-    OnEnd,
-    OnFailure,
-    OnStall,
-    Option,
-    PassedOn,
-    Preset,
-    RunName,
-    Stall,
-    Was,
-)
+from receipt_cli.cli.parameters import Argument, Option, Output, PassedOn, Was
 from receipt_cli.derive import Options, plan_reading
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import InputError, ReceiptError, UsageError
 from receipt_cli.evidence.reading import slurm_evidence
-from receipt_cli.follow.hooks import STALL_S, Hooks
+from receipt_cli.follow.hooks import Hooks
 from receipt_cli.io.atomic import check_new, write_atomically
 from receipt_cli.io.compression import samples_name, times_name
 from receipt_cli.receipts.production import (
@@ -71,9 +57,7 @@ def run(
         list[str] | None, Argument("COMMAND...", "The training command with its arguments; -- before it is optional."), PassedOn()
     ] = None,
     output: Annotated[
-        Path | None,
-        Option("-o", "--output", help="Write the receipt to this file; default: <log's stem>.receipt.json."),
-        Was("out"),
+        Path | None, Output("Write the receipt to this file; default: <log's stem>.receipt.json."), Was("out")
     ] = None,
     log: Annotated[
         Path | None, Option(help="Write the log to this file; default: <name>-<UTC time>.log in this directory.")
@@ -90,15 +74,15 @@ def run(
     recover: Annotated[
         Path | None, Option(metavar="LOG", help="Run nothing: write the receipt of a log whose receipt run was killed.")
     ] = None,
-    grammar: Grammar = None,
-    name: RunName = None,
-    lane: Lane = None,
-    preset: Preset = None,
-    attach: Attach = None,
-    stall: Stall = None,
-    on_failure: OnFailure = None,
-    on_end: OnEnd = None,
-    on_stall: OnStall = None,
+    grammar: shared.Grammar = None,
+    name: shared.RunName = None,
+    lane: shared.Lane = None,
+    preset: shared.Preset = None,
+    attach: shared.Attach = None,
+    stall: shared.Stall = None,
+    on_failure: shared.OnFailure = None,
+    on_end: shared.OnEnd = None,
+    on_stall: shared.OnStall = None,
     quiet: Annotated[bool, Option("-q", "--quiet", help="Print nothing after the run unless something failed.")] = False,
 ) -> None:
     """Run a training command unchanged; keep its output, and write its receipt when it ends.
@@ -119,9 +103,7 @@ def run(
     if not command:
         raise UsageError("missing argument: COMMAND", try_="receipt run -- COMMAND...")
 
-    hooks = None
-    if on_failure is not None or on_end is not None or on_stall is not None:
-        hooks = Hooks({"failure": on_failure, "end": on_end, "stall": on_stall}, stall_s=stall or STALL_S)
+    hooks = Hooks({"failure": on_failure, "end": on_end, "stall": on_stall}, stall)
     hold_standard_streams()
     gc.enable()  # this may take days
     now = rfc3339_now()
@@ -137,18 +119,17 @@ def run(
         notes = [] if device else _write_header(files, run, command)
         left = None if device else Note(files.log, _asked(command, now, files, grammar, attach or ()))
         looks: list[Callable[[], None]] = []
-        if hooks is not None and on_stall is not None and not device:
+        if on_stall is not None and not device:
             looks.append(_Silence(files.log, grammar, hooks).look)
         sampler = None if device or not sample else _sampler(files.log, append, notes)
         if sampler is not None:
             looks.append(sampler.begin)
-        look = partial(_each, looks) if looks else None
         beside = None if device or stamp or no_times else files.log.with_name(times_name(files.log.name)).absolute()
         if existing == "overwrite" and not device:
             for old in (samples_name, *((times_name,) if beside is None else ())):
                 files.log.with_name(old(files.log.name)).unlink(missing_ok=True)
         kept = Kept(beside, append, stamp)
-        ended = run_job(command, open_log(files.log, existing), _end_as, left.path if left is not None else None, look, kept)
+        ended = run_job(command, open_log(files.log, existing), _end_as, left.path if left is not None else None, looks, kept)
     except NotStarted as error:
         for path in (files.log, files.header) if existing == "refuse" else ():
             path.unlink(missing_ok=True)
@@ -162,8 +143,8 @@ def run(
     else:
         sampled = None if sampler is None else sampler.end()
         more = () if sampled is None or sampler is None else (f"gpu_samples={sampler.path}",)
-        write = partial(_write_receipt, files, ended, grammar, (*(attach or ()), *more), notes, sampled, quiet=quiet, hooks=hooks)
-        _conclude(files, ended, write)
+        with _reported(files, ended):
+            _write_receipt(files, ended, grammar, (*(attach or ()), *more), notes, sampled, quiet=quiet, hooks=hooks)
     if left is not None:
         left.remove()
     _end_as(ended.code)
@@ -226,10 +207,11 @@ def _write_header(files: Files, run: dict[str, str | None], command: Sequence[st
     return notes
 
 
-def _conclude(files: Files, ended: Ended, write: Callable[[], None]) -> None:
-    """Write the receipt and report it. An error here is reported, and the exit code stays that of the command."""
+@contextlib.contextmanager
+def _reported(files: Files, ended: Ended) -> Iterator[None]:
+    """Report an error about the receipt; the exit code stays that of the command."""
     try:
-        write()
+        yield
     except ReceiptError as error:
         tell(error)
         print_line(f"receipt: the log is {files.log}, its header {files.header}")
@@ -248,7 +230,7 @@ def _write_receipt(
     sampled: Sampled | None,
     *,
     quiet: bool,
-    hooks: Hooks | None,
+    hooks: Hooks,
 ) -> None:
     wall_s = round(ended.wall_s, 3)
     loss = ended.loss
@@ -275,10 +257,9 @@ def _write_receipt(
     )
     product = _produced(request)
     write_atomically(files.receipt, canonical_bytes(product.document))
-    if hooks is not None:
-        hooks.call_at_end(str(files.log), product.document)
-        hooks.finish()
-        note(hooks.failed)
+    hooks.call_at_end(str(files.log), product.document)
+    hooks.finish()
+    note(hooks.failed)
     if not quiet:
         _show(product, files.log, files.receipt, notes)
 
@@ -290,12 +271,7 @@ def _show(product: Product, log: Path, receipt: Path, notes: Iterable[str]) -> N
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             last = ("receipt", str(receipt))
-            sys.stderr.write(render_card(product.document, style("auto", sys.stderr), log=str(log), last=last))
-
-
-def _each(looks: Iterable[Callable[[], None]]) -> None:
-    for look in looks:
-        look()
+            sys.stderr.write(render_card(product.document, style(sys.stderr), log=str(log), last=last))
 
 
 def _sampler(log: Path, append: bool, notes: list[str]) -> Sampler | None:

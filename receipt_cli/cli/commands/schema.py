@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from receipt_cli.api.commands import migrate as migrate_file
 from receipt_cli.api.commands import validate as find_wrong
 from receipt_cli.api.results import Migration
-from receipt_cli.cli.output import note, style, tell, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option
+from receipt_cli.cli.output import note, style, tell, write_answer, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Documents, Json, Option, Output
 from receipt_cli.documents.schema_fields import compare_schemas, is_compatible, list_fields
 from receipt_cli.documents.schemas import find_entry, get_json_schema, list_schemas, read_entry
 from receipt_cli.errors import ExitCode, ReceiptError, UsageError
@@ -21,17 +21,15 @@ from receipt_cli.render.findings import render_findings
 from receipt_cli.render.schema import render_changes, render_fields
 
 
-def list_(json_output: Json = False, color: Color = "auto") -> None:
+def list_(json_output: Json = False) -> None:
     """List the schemas that ship.
 
     Example: receipt schema list
     """
     columns = ("kind", "version", "status", "since", "sha256")
     rows = [{name: str(getattr(entry, name)) for name in columns} for entry in list_schemas()]
-    if json_output:
-        write_json(rows)
-    else:
-        write_stdout(render_table([{**r, "sha256": r["sha256"][:12]} for r in rows], columns, style(color)))
+    shown = [{**row, "sha256": row["sha256"][:12]} for row in rows]
+    write_answer(rows, json_output, lambda: render_table(shown, columns, style()))
 
 
 def show(
@@ -39,7 +37,6 @@ def show(
     version: Annotated[str | None, Option(metavar="X.Y", help="Version; the newest by default.")] = None,
     fields: Annotated[bool, Option("--fields", help="List the fields instead, with type, unit and meaning.")] = False,
     json_output: Json = False,
-    color: Color = "auto",
 ) -> None:
     """Print a schema, the field reference; --fields prints a readable list.
 
@@ -50,17 +47,13 @@ def show(
         write_stdout(read_entry(entry))
         return
     found = list_fields(get_json_schema(entry))
-    if json_output:
-        write_json([field.document() for field in found])
-    else:
-        write_stdout(render_fields(found, style(color)))
+    write_answer([field.document() for field in found], json_output, lambda: render_fields(found, style()))
 
 
 def diff(
     old: Annotated[str, Argument("A", "A schema, such as receipt/1.0.")],
     new: Annotated[str, Argument("B", "Another version of it, such as receipt/1.1.")],
     json_output: Json = False,
-    color: Color = "auto",
 ) -> None:
     """List what changed from A to B, and whether a reader of A can read documents of B.
 
@@ -69,14 +62,12 @@ def diff(
     entries = [find_entry(name) for name in (old, new)]
     changes = compare_schemas(*(get_json_schema(entry) for entry in entries))
     names = [entry.name for entry in entries]
-    if json_output:
-        told = [change.document() for change in changes]
-        write_json({"old": names[0], "new": names[1], "compatible": is_compatible(changes), "changes": told})
-    else:
-        write_stdout(render_changes(names[0], names[1], changes, style(color)))
+    told = [change.document() for change in changes]
+    answer = {"old": names[0], "new": names[1], "compatible": is_compatible(changes), "changes": told}
+    write_answer(answer, json_output, lambda: render_changes(names[0], names[1], changes, style()))
 
 
-def check(files: Documents, json_output: Json = False, color: Color = "auto") -> None:
+def check(files: Documents, json_output: Json = False) -> None:
     """Check documents against their schema and the rules between fields.
 
     All findings are listed. Exits 1 when a document is invalid, 3 when one cannot be read, 5 when a schema is unknown;
@@ -87,13 +78,9 @@ def check(files: Documents, json_output: Json = False, color: Color = "auto") ->
     found = find_wrong(files)
     errors = [finding.refusal for finding in found if finding.refusal is not None]
     invalid = {finding.file for finding in found if finding.severity == "error" and finding.refusal is None}
-    if json_output:
-        write_json([finding.to_dict() for finding in found])
-    else:
-        shown = [Finding(f.severity, f"{f.file}#{f.pointer}", f"{f.reason} [{f.rule}]") for f in found if f.refusal is None]
-        if shown:
-            write_stdout(render_findings(shown, style(color)))
-        write_stdout(f"{len(files) - len(invalid) - len(errors)} of {len(files)} valid\n")
+    shown = [Finding(f.severity, f"{f.file}#{f.pointer}", f"{f.reason} [{f.rule}]") for f in found if f.refusal is None]
+    total = f"{len(files) - len(invalid) - len(errors)} of {len(files)} valid\n"
+    write_answer([finding.to_dict() for finding in found], json_output, lambda: render_findings(shown, style()) + total)
     for error in errors:
         tell(error)
     if errors:
@@ -105,9 +92,7 @@ def check(files: Documents, json_output: Json = False, color: Color = "auto") ->
 def migrate(
     files: Documents,
     to: Annotated[str | None, Option(metavar="KIND/X.Y", help="Version; the newest by default.")] = None,
-    output: Annotated[
-        Path | None, Option("-o", "--output", help="Write to this file; several FILEs: into this folder, under their names.")
-    ] = None,
+    output: Annotated[Path | None, Output("Write to this file; several FILEs: into this folder, under their names.")] = None,
     in_place: Annotated[
         bool, Option("--in-place", help="Replace each FILE; the original is kept beside it as NAME.DIGEST.json.")
     ] = False,

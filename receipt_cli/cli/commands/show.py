@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from receipt_cli.cli.output import note, style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Full, Json
+from receipt_cli.cli.parameters import Argument, Full, Json
 from receipt_cli.cli.runs import InStore, receipt_file
 from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ExitCode, InputError
@@ -25,7 +25,6 @@ def show(
     store: InStore = None,
     json_output: Json = False,
     full: Full = False,
-    color: Color = "auto",
 ) -> None:
     """Show a receipt, or a document of another kind.
 
@@ -48,7 +47,7 @@ def show(
     if json_output:
         write_json(document)
     elif isinstance(document, dict):
-        write_stdout(render_document(document, style=style(color), full=full))
+        write_stdout(render_document(document, style=style(), full=full))
     if has_errors(findings):
         note([f"{file} is not valid: receipt schema check {file}"])
         sys.exit(ExitCode.NO)

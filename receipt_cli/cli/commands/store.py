@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from receipt_cli.cli.output import note, print_line, progress, style, tell, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option, StoreFolder
+from receipt_cli.cli.output import note, print_line, progress, style, tell, write_answer, write_json, write_lines, write_stdout
+from receipt_cli.cli.parameters import Argument, Documents, Json, Option, Output, StoreFolder
 from receipt_cli.documents.canonical import canonical_line
 from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
@@ -73,7 +73,6 @@ def ls(
     ] = "receipt",
     limit: Annotated[int | None, Option(least=0, help="Most runs to list, 0 for all; 20 by default, with --json all.")] = None,
     json_output: Json = False,
-    color: Color = "auto",
 ) -> None:
     """List the runs of a store, the latest first and those without a time last; --json prints a line of JSON for each.
 
@@ -86,29 +85,20 @@ def ls(
     if quarantine:
         left_out = sorted(kept.quarantined(), key=lambda record: record.path)
         if json_output:
-            write_stdout(b"".join(canonical_line(asdict(record)) for record in left_out))
-        else:
-            shown = [(r.path, f"{r.error}: {r.why}" if r.why else r.error) for r in left_out]
-            write_stdout(render_quarantine(shown, len(shown), style(color)))
-        return
-    most = LISTED if limit is None else limit
-    if kind != "receipt":
-        documents = list_documents(store, kind)
-        _tell_damaged(documents)
-        if json_output:
-            write_stdout(b"".join(canonical_line(row) for row in (documents[:limit] if limit else documents)))
-        else:
-            write_stdout(render_documents(documents, kind, style(color), most))
-        return
+            return write_lines(map(asdict, left_out))
+        shown = [(r.path, f"{r.error}: {r.why}" if r.why else r.error) for r in left_out]
+        return write_stdout(render_quarantine(shown, len(shown), style()))
     with progress(str(store)) as bar:
-        rows = list_runs(store, bar)
+        rows = list_runs(store, bar) if kind == "receipt" else list_documents(store, kind)
     _tell_damaged(rows)
     if json_output:
-        write_stdout(b"".join(canonical_line(row) for row in (rows[:limit] if limit else rows)))
-        return
+        return write_lines(rows[:limit] if limit else rows)
+    most = LISTED if limit is None else limit
+    if kind != "receipt":
+        return write_stdout(render_documents(rows, kind, style(), most))
     others = list_documents(store, linked=False)
     _tell_damaged(others)
-    write_stdout(render_runs(rows, style(color), most))
+    write_stdout(render_runs(rows, style(), most))
     if counted := tally_documents(others):
         write_stdout(f"{counted}: receipt store ls {store} --kind {others[0]['kind']}\n")
 
@@ -124,7 +114,6 @@ def query(
     sql: Annotated[str | None, Argument("SQL", "One SELECT, - to read it from stdin, or a view to list its columns.")] = None,
     json_output: Json = False,
     csv_output: Annotated[bool, Option("--csv", help="Print CSV.")] = False,
-    color: Color = "auto",
 ) -> None:
     """Run a read-only SQL query over a store; without SQL, list the views, with --json and --csv their columns too.
 
@@ -136,15 +125,13 @@ def query(
         raise UsageError("--json and --csv exclude each other")
     if sql is None and not json_output and not csv_output:
         hint = f"columns of a view: receipt store query {store} runs"
-        write_stdout(render_meanings({view.name: view.meaning for view in VIEWS}, style(color), hint))
+        write_stdout(render_meanings({view.name: view.meaning for view in VIEWS}, style(), hint))
         return
     found = view_columns(sql) or answer(store, sys.stdin.read() if sql is None or sql == "-" else sql)
     if csv_output:
         write_stdout(csv_text(found).encode("utf-8"))
-    elif json_output:
-        write_json(records(found))
     else:
-        write_stdout(render_answer(names(found), records(found), style(color)))
+        write_answer(records(found), json_output, lambda: render_answer(names(found), records(found), style()))
 
 
 def stats(
@@ -155,7 +142,6 @@ def stats(
     by: Annotated[Period, Option(help="Period of what is shown over time (UTC).")] = "day",
     last: Annotated[int, Option(least=1, help="Number of newest runs whose checks are counted.")] = 100,
     json_output: Json = False,
-    color: Color = "auto",
 ) -> None:
     """Show how the runs of a store went: throughput, goodput and memory over time, and the share that passes each check.
 
@@ -167,15 +153,13 @@ def stats(
     asked = QUESTIONS if question is None else (question,)
     note(contradictions(rows))
     panels = [panel_document(ask_panel(rows, each, by=by, last=last), by) for each in asked]
-    if json_output:
-        write_json(panels if question is None else panels[0])
-    else:
-        write_stdout("\n".join(render_panel(panel, style(color)) for panel in panels))
+    found = panels if question is None else panels[0]
+    write_answer(found, json_output, lambda: "\n".join(render_panel(panel, style()) for panel in panels))
 
 
 def export(
     store: StoreFolder,
-    output: Annotated[Path, Option("-o", "--output", help="A folder for all views, or FILE.parquet for one.")],
+    output: Annotated[Path, Output("A folder for all views, or FILE.parquet for one.")],
     view: Annotated[str | None, Option(metavar="NAME", help="Write this view alone; a file contains runs by default.")] = None,
     json_output: Json = False,
 ) -> None:

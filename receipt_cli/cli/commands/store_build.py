@@ -21,14 +21,13 @@ from receipt_cli.batch.model import REASONS, Engine, Manner, Report, Tally, find
 from receipt_cli.batch.pool import LocalPool
 from receipt_cli.batch.remote import is_url
 from receipt_cli.cli.output import note_some, print_line, style, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Option
+from receipt_cli.cli.parameters import Argument, Grammar, Json, Option
 from receipt_cli.definitions.search_path import find_folders
 from receipt_cli.documents.canonical import canonical_line
 from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.duckdb import check_installed
 from receipt_cli.render.differences import render_change, render_quarantine, render_summary
 from receipt_cli.render.progress import BatchBar, BatchLines, shows_progress
-from receipt_cli.render.style import ColorChoice
 
 
 def build(
@@ -70,7 +69,6 @@ def build(
         bool, Option("--dry-run", help="Write nothing; list every value that would be added, removed or changed.")
     ] = False,
     again: Annotated[bool, Option("--again", help="Derive every log again, also those that are done or in quarantine.")] = False,
-    color: Color = "auto",
 ) -> None:
     """Derive a receipt of every log of an archive into a store.
 
@@ -107,12 +105,12 @@ def build(
             others = sorted((*archive.left_out, *done.left_out), key=lambda each: each.name)
             for report in merge(done.reports, map(left_out_report, others), key=lambda each: each.log.name):
                 tally.add(report)
-                _tell(report, json_output, dry_run, list_left_out, color)
+                _tell(report, json_output, dry_run, list_left_out)
     except KeyboardInterrupt:
         print_line(f"receipt: note: interrupted after {tally.logs} of {len(archive.logs)} logs; the same command goes on there")
         raise
     if not json_output:
-        write_stdout(_summary(tally, time.monotonic() - started, store, dry_run, color))
+        write_stdout(_summary(tally, time.monotonic() - started, store, dry_run))
     worst = max(tally.worst_exit_code, ExitCode.INPUT if unlisted else ExitCode.OK)
     if worst:
         sys.exit(worst)
@@ -144,7 +142,7 @@ def _progress() -> Iterator[Progress | None]:
         yield bar
 
 
-def _tell(report: Report, json_output: bool, dry_run: bool, list_left_out: bool, color: ColorChoice) -> None:
+def _tell(report: Report, json_output: bool, dry_run: bool, list_left_out: bool) -> None:
     """Print the outcome of one path."""
     if json_output:
         write_stdout(canonical_line(report_document(report, compared=dry_run)))
@@ -154,11 +152,11 @@ def _tell(report: Report, json_output: bool, dry_run: bool, list_left_out: bool,
             write_stdout(f"left out ({report.reason})  {path}\n")
     elif dry_run and report.same_as is None and report.change in ("written", "replaced"):
         causes = find_causes(report.differences)
-        write_stdout(render_change(report.log.name, report.change, report.differences, style(color), causes))
+        write_stdout(render_change(report.log.name, report.change, report.differences, style(), causes))
 
 
-def _summary(tally: Tally, seconds: float, store: str, dry_run: bool, color: ColorChoice) -> str:
-    shown = style(color)
+def _summary(tally: Tally, seconds: float, store: str, dry_run: bool) -> str:
+    shown = style()
     counts = {name: tally.changes[name] for name in ("written", "replaced", "unchanged", "quarantined", "gone")}
     counts |= {"same bytes as another": tally.same}
     counts |= {f"left out: {REASONS[reason]}": number for reason, number in sorted(tally.left_out.items())}

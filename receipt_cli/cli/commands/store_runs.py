@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from receipt_cli.cli.commands.show import show as show_document
 from receipt_cli.cli.commands.store import answer, open_database, read_rows
 from receipt_cli.cli.output import note as tell_note
-from receipt_cli.cli.output import note_some, style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Json, Option, StoreFolder, Was
+from receipt_cli.cli.output import note_some, style, write_answer, write_stdout
+from receipt_cli.cli.parameters import Argument, Json, Option, StoreFolder, Was
 from receipt_cli.comparison.comparable import Policy
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import InputError, UsageError
@@ -30,7 +30,7 @@ RunOf = Annotated[str, Argument("RUN", "First digits of its digest, its name, or
 _SHOWN = 60
 
 
-def show(store: StoreFolder, run: RunOf, json_output: Json = False, color: Color = "auto") -> None:
+def show(store: StoreFolder, run: RunOf, json_output: Json = False) -> None:
     """Show a run of a store: its receipt, and the paths of its log; or another document, by digits of its digest or its name.
 
     `receipt store ls --kind KIND` lists the documents; evaluation:NAME names one of a kind.
@@ -43,18 +43,17 @@ def show(store: StoreFolder, run: RunOf, json_output: Json = False, color: Color
         document = find_document(store, run)
         if document is None:
             raise error
-        show_document(str(document.path), json_output=json_output, color=color)
+        show_document(str(document.path), json_output=json_output)
         return
     if found.paths:
         tell_note([f"{found.name or found.receipt.run_id[:12]}: {', '.join(found.paths[:5])}"])
-    show_document(str(found.receipt.path), json_output=json_output, color=color)
+    show_document(str(found.receipt.path), json_output=json_output)
 
 
 def diff(
     store: StoreFolder,
     runs: Annotated[list[str], Argument("RUN...", "Two runs or more: digits of their digests, names or paths.")],
     json_output: Json = False,
-    color: Color = "auto",
 ) -> None:
     """List what varies between runs of a store: settings of the header, and figures.
 
@@ -83,11 +82,10 @@ def diff(
         for field, by_run in sorted(values.items())
         if len({by_run.get(run_id) for run_id in ids}) > 1
     ]
-    if json_output:
-        write_json({"run_ids": ids, "names": [run.name for run in found], "differences": rows})
-    else:
-        short = [{k: f"{v[:_SHOWN]}…" if isinstance(v, str) and len(v) > _SHOWN else v for k, v in row.items()} for row in rows]
-        write_stdout(render_answer(columns, short, style(color)) or "the runs differ in no setting and no figure\n")
+    document = {"run_ids": ids, "names": [run.name for run in found], "differences": rows}
+    short = [{k: f"{v[:_SHOWN]}…" if isinstance(v, str) and len(v) > _SHOWN else v for k, v in row.items()} for row in rows]
+    none = "the runs differ in no setting and no figure\n"
+    write_answer(document, json_output, lambda: render_answer(columns, short, style()) or none)
 
 
 def tag(
@@ -138,7 +136,6 @@ def lane(
         list[str] | None,
         Option(metavar="FIELD", help="Group by trainer, model, hardware, ranks or a JSON pointer; may be given several times."),
     ] = None,
-    color: Color = "auto",
 ) -> None:
     """List the groups of runs without a lane, or give one a name, by which `receipt history` knows its runs from then on.
 
@@ -159,7 +156,7 @@ def lane(
     note_some(notes)
     if name is None or group is None:
         found = history(receipts, Policy(()), load_registry(), by=fields)
-        write_stdout(render_groups(found, style(color), str(store)))
+        write_stdout(render_groups(found, style(), str(store)))
         return
     groups = [each for each in make_lanes(receipts, fields)[0] if each.lane is None]
     if group > len(groups):
@@ -179,7 +176,6 @@ def ask(
     sql: Annotated[bool, Option("--sql", help="Print the SQL of the recipe.")] = False,
     full: Annotated[bool, Option("--full", help="With failures: print their messages, uncut.")] = False,
     json_output: Json = False,
-    color: Color = "auto",
 ) -> None:
     """Answer a frequent question: what fails, best runs, slowest lanes, cost of failures, hosts that fail, what varies.
 
@@ -189,30 +185,20 @@ def ask(
     """
     if question is None:
         listed = [{"question": name, "answers": meaning} for name, meaning in QUESTIONS.items()]
-        if json_output:
-            write_json(listed)
-        else:
-            write_stdout(render_meanings(QUESTIONS, style(color)))
-        return
+        return write_answer(listed, json_output, lambda: render_meanings(QUESTIONS, style()))
     if question == FAILURES:
         if sql:
             raise UsageError("the question failures has no SQL", try_=f"receipt store query {store} 'FROM failures'")
         rows = _where(store, list_runs(store), where)
         groups = failure_groups(rows)
-        if json_output:
-            write_json(groups[:limit] if limit else groups)
-        else:
-            write_stdout(render_failures(rows, groups, style(color), limit, full=full))
-        return
+        shown = groups[:limit] if limit else groups
+        return write_answer(shown, json_output, lambda: render_failures(rows, groups, style(), limit, full=full))
     asked = fill(question, metric, limit, where)
     if sql:
-        write_stdout(f"{asked.sql}\n")
-        return
+        return write_stdout(f"{asked.sql}\n")
     found = answer_question(_where(store, read_rows(store, fields_of(question)), where), asked)
-    if json_output:
-        write_json(records(found))
-    else:
-        write_stdout(render_answer(names(found), records(found), style(color)) or "no run has an answer\n")
+    told = records(found)
+    write_answer(told, json_output, lambda: render_answer(names(found), told, style()) or "no run has an answer\n")
 
 
 def _where(store: Path, rows: list[dict[str, Any]], condition: str | None) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from receipt_cli.api.commands import attest as sign
 from receipt_cli.api.commands import check_attestation
 from receipt_cli.api.commands import verify as derive_again
 from receipt_cli.cli.output import note, progress, style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Json, Option
+from receipt_cli.cli.parameters import Argument, Json, Option, Output
 from receipt_cli.cli.runs import InStore, log_file, receipt_file
 from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.compression import SUFFIXES
@@ -47,7 +47,6 @@ def verify(
     ] = None,
     store: InStore = None,
     json_output: Json = False,
-    color: Color = "auto",
 ) -> None:
     """Derive a receipt from its log once more, and compare.
 
@@ -80,7 +79,7 @@ def verify(
         broken = [f"{f.pointer}: {f.reason}" for f in found.invalid]
         made_by = found.tool_version if found.tool_version != __version__ else None
         title = Title(receipt, logs[0], found.refs, newest, made_by)
-        page = render_verification(found.differences, found.other, broken, title, style(color), touched=found.touched is True)
+        page = render_verification(found.differences, found.other, broken, title, style(), touched=found.touched is True)
         write_stdout(page)
         if signed_by is not None:
             write_stdout(f"attested: signed by {'key ' if signer is not None else ''}{signed_by}\n")
@@ -100,10 +99,7 @@ def attest(
             "--sigstore", help="Sign by sigstore, with the identity of this CI job or a login in a browser. Needs the network."
         ),
     ] = False,
-    output: Annotated[
-        Path | None,
-        Option("-o", "--output", help="The attestation; by default RECEIPT.dsse.json or RECEIPT.sigstore.json."),
-    ] = None,
+    output: Annotated[Path | None, Output("The attestation; by default RECEIPT.dsse.json or RECEIPT.sigstore.json.")] = None,
 ) -> None:
     """Sign what a receipt states about its log: both digests, and those of the definitions.
 

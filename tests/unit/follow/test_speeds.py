@@ -17,7 +17,7 @@ from receipt_cli.follow.jobs import JobState
 from receipt_cli.follow.watch import Figures, Snapshot, figures, live_figures
 from receipt_cli.render.live import render_live, render_watch
 from receipt_cli.render.style import Style
-from receipt_cli.scan.arrivals import Coming
+from receipt_cli.scan.arrivals import LiveArrivals
 
 WALL = 1_750_000_000.0
 
@@ -34,7 +34,7 @@ def line(step: int, stamped: bool = False) -> bytes:
 
 def followed(plan: Plan, reads: list[list[bytes]], every_s: float, *, skipped: int = 0, pause_s: float = 0.25) -> Growth:
     """A log of which some blocks were read ``every_s``."""
-    growth = Growth("job.log", plan, once=True, coming=Coming(skipped, pause_s, 100.0, WALL))
+    growth = Growth("job.log", plan, once=True, coming=LiveArrivals(skipped, pause_s, 100.0, WALL))
     for number, blocks in enumerate(reads, 1):
         growth.add(blocks, 100.0 + number * every_s)
     return growth
@@ -109,7 +109,7 @@ def test_times_do_not_depend_on_cuts(plan: Plan, data: st.DataObject) -> None:
     text = b"".join(line(step) for step in range(1, 13)) + b"bar\rbar 2\r\nlast"
     cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1), max_size=9)))
     skipped = data.draw(st.integers(0, len(text)))
-    coming = Coming(skipped, 0.25, 0.0, WALL)
+    coming = LiveArrivals(skipped, 0.25, 0.0, WALL)
     bounds = [0, *cuts, len(text)]
     for number, (start, stop) in enumerate(pairwise(bounds)):
         middle = data.draw(st.integers(start, stop))
@@ -125,7 +125,7 @@ def test_times_do_not_depend_on_cuts(plan: Plan, data: st.DataObject) -> None:
 
 def test_a_log_of_many_reads(plan: Plan, tmp_path: Path) -> None:
     """The times outgrow the room that they begin with."""
-    coming = Coming(0, 0.25, 0.0, WALL)
+    coming = LiveArrivals(0, 0.25, 0.0, WALL)
     for number in range(3000):
         coming.add([b"x\n"], float(number))
     assert coming.until_now().clock_of(np.arange(3000)).tolist() == [WALL + number for number in range(3000)]

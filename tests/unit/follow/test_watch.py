@@ -31,15 +31,13 @@ class Slow(Growth):
         return super().snapshot(timed=timed)
 
 
-class Drawn(list[Snapshot]):
+class Kept(Watch):
+    def __init__(self, drawn: list[Snapshot]) -> None:
+        super().__init__("run.log")
+        self.drawn = drawn
+
     def show(self, state: Snapshot) -> None:
-        self.append(state)
-
-    def silent(self, seconds: float) -> None:
-        pass
-
-    def leave(self, message: str) -> None:
-        raise AssertionError(message)
+        self.drawn.append(state)
 
 
 @pytest.fixture
@@ -54,11 +52,11 @@ def plan() -> Plan:
     return plan_reading()
 
 
-def play(plan: Plan, clock: types.SimpleNamespace, *, cost: float, seconds: float, tick: float) -> tuple[Slow, Drawn]:
+def play(plan: Plan, clock: types.SimpleNamespace, *, cost: float, seconds: float, tick: float) -> tuple[Slow, list[Snapshot]]:
     """Let a line come every ``tick`` seconds."""
-    growth, drawn = Slow("run.log", plan, once=True), Drawn()
+    growth, drawn = Slow("run.log", plan, once=True), list[Snapshot]()
     growth.cost, growth.clock = cost, clock
-    watch = Watch("run.log", drawn, "")
+    watch = Kept(drawn)
     lines = iter(LINES[20:] * 20)
     until = clock.now + seconds
     while clock.now < until:
@@ -81,9 +79,9 @@ def test_dear_figures_are_made_seldom_and_the_bytes_are_told_meanwhile(plan: Pla
 
 
 def test_nothing_is_drawn_while_nothing_comes(plan: Plan, clock: types.SimpleNamespace) -> None:
-    growth, drawn = Slow("run.log", plan, once=True), Drawn()
+    growth, drawn = Slow("run.log", plan, once=True), list[Snapshot]()
     growth.clock, growth.cost = clock, 0.5
-    watch = Watch("run.log", drawn, "")
+    watch = Kept(drawn)
     growth.add(LINES[:40])
     watch.look(growth, 1.7e9, ())
     growth.add(LINES[40:50])
@@ -96,9 +94,9 @@ def test_nothing_is_drawn_while_nothing_comes(plan: Plan, clock: types.SimpleNam
 
 
 def test_what_came_while_figures_were_dear_is_shown_later_without_more(plan: Plan, clock: types.SimpleNamespace) -> None:
-    growth, drawn = Slow("run.log", plan, once=True), Drawn()
+    growth, drawn = Slow("run.log", plan, once=True), list[Snapshot]()
     growth.clock, growth.cost = clock, 0.5
-    watch = Watch("run.log", drawn, "")
+    watch = Kept(drawn)
     for part in (LINES[:40], LINES[40:50]):
         growth.add(part)
         clock.now += 1.0
@@ -112,9 +110,9 @@ def test_what_came_while_figures_were_dear_is_shown_later_without_more(plan: Pla
 
 def test_the_pace_is_that_of_the_steps_as_they_came(plan: Plan, clock: types.SimpleNamespace) -> None:
     steps = [line for line in LINES if line.startswith(b"step ")]
-    growth, drawn = Slow("run.log", plan, once=True), Drawn()
+    growth, drawn = Slow("run.log", plan, once=True), list[Snapshot]()
     growth.clock = clock
-    watch = Watch("run.log", drawn, "")
+    watch = Kept(drawn)
     growth.add(LINES[:20])
     for line in steps[1:20]:
         growth.add([line])
@@ -125,9 +123,9 @@ def test_the_pace_is_that_of_the_steps_as_they_came(plan: Plan, clock: types.Sim
 
 
 def test_a_log_that_begins_anew_has_no_figures_yet(plan: Plan, clock: types.SimpleNamespace) -> None:
-    growth, drawn = Slow("run.log", plan, once=True), Drawn()
+    growth, drawn = Slow("run.log", plan, once=True), list[Snapshot]()
     growth.clock = clock
-    watch = Watch("run.log", drawn, "")
+    watch = Kept(drawn)
     growth.add(LINES[:40])
     watch.look(growth, 1.7e9, ())
     watch.again()
