@@ -9,16 +9,15 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from receipt_cli.learn.banners import Banners, induce_banner
 from receipt_cli.learn.between import Training, induce_companions, induce_evaluations, induce_lines
 from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.emit import Foreign, Induced, foreign, induce
 from receipt_cli.learn.evidence import BAR, LINES, ROWS, Decision, Log, decide, explain
+from receipt_cli.learn.notices import Notices, banners, induce_banner, induce_saves, saves
 from receipt_cli.learn.overview import find_lacks
 from receipt_cli.learn.progress import heading_rule, induce_herald, induce_progress, induce_steps
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.readings import without
-from receipt_cli.learn.saves import Saves, induce_saves
 from receipt_cli.learn.series import Group, read_shapes
 from receipt_cli.learn.several import Several
 from receipt_cli.learn.shapes import Miner
@@ -75,8 +74,8 @@ class _Mined(NamedTuple):
     decision: Decision
     bars: Induced | None
     several: Several
-    banners: Banners
-    saves: Saves
+    banners: Notices
+    saves: Notices
     records: int
 
 
@@ -87,14 +86,13 @@ def weigh_log(blocks: Iterable[bytes], vocabulary: Vocabulary) -> Decision:
 
 def _mine(blocks: Iterable[bytes], vocabulary: Vocabulary) -> _Mined:
     miner, table = Miner(_interesting(vocabulary), _heralds(vocabulary)), Table()
-    banners, saves = Banners(vocabulary), Saves(vocabulary)
-    miner.listeners += [table.take, banners.take, saves.take]
-    several = Several()
+    begun, saved, several = banners(vocabulary), saves(vocabulary), Several()
+    miner.listeners += [table.take, begun.take, saved.take]
     miner.mine(several.parted(blocks))
     readings = read_shapes(miner.shapes.values(), vocabulary)
     bars = induce_progress(readings)
     explanations, log = explain(readings, _others(readings, table, vocabulary), bars is not None, vocabulary)
-    return _Mined(log, decide(explanations, log), bars, several, banners, saves, miner.records)
+    return _Mined(log, decide(explanations, log), bars, several, begun, saved, miner.records)
 
 
 def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] | None = None) -> Learned | None:

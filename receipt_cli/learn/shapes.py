@@ -89,49 +89,20 @@ class Column:
         """How often a number was no more than the one before."""
         return max(0, self.count - 1 - self.rises)
 
-    def add(self, token: Token) -> int:
-        """Add a value; return 1 when it rises, -1 when it goes back, else 0."""
+    def add(self, token: Token) -> bool:
+        """Add a value; return whether it goes back."""
         value = token.value
         if value is None or value != value:
             self.integer = self.integer and value is None
-            return 0
-        self.count += 1
+            return False
         self.integer = self.integer and token.integer
-        self.grouped = self.grouped or token.grouped
-        if token.total is not None:
-            low, high = self.totals or (token.total, token.total)
-            self.totals = min(low, token.total), max(high, token.total)
-            self.switches += self.total not in (None, token.total)
-            self.total = token.total
-        else:
-            self.bare += self.total is not None  # a fraction before, a plain number now
-        last, self.last = self.last, value
-        self.since += 1
-        if last is None:
-            self.first = self.lowest = value
-            return 0
-        if value > last:
-            self.rises += 1
-            step = value - last
-            if step == self.stride:
-                self.strides += 1
-            elif self.strides < self.rises // 2 + 1:
-                self.stride, self.strides = step, 1
-            return 1
-        if value < last:
-            self.drops += 1
-            self.since = 0
-            self.lowest = min(self.lowest, value)
-            return -1
-        return 0
+        return bool(self.add_all([value], [] if token.total is None else [token.total], grouped=token.grouped))
 
     def add_all(self, values: Sequence[float], totals: Sequence[float], *, grouped: bool) -> list[int]:
-        """Add values as ``add`` does, one by one; return the indices of those that went back.
+        """Add values one by one; return the indices of those that went back.
 
-        All are numbers (not NaN), none is the first of the column; all have a total, or none has. ``integer`` does not
-        change.
+        All are numbers (not NaN); all have a total, or none has. ``integer`` does not change.
         """
-        assert self.last is not None
         self.grouped = self.grouped or grouped
         if totals:
             low, high = self.totals or (totals[0], totals[0])
@@ -139,7 +110,9 @@ class Column:
             self.switches += sum(a != b for a, b in pairwise([self.total, *totals]) if a is not None)
             self.total = totals[-1]
         elif self.total is not None:
-            self.bare += len(values)
+            self.bare += len(values)  # fractions before, plain numbers now
+        if self.last is None:
+            self.first = self.lowest = self.last = values[0]
         last, rises, stride, strides, fell = self.last, self.rises, self.stride, self.strides, []
         for at, value in enumerate(values):
             if value > last:
@@ -238,8 +211,7 @@ class Shape:
                 if token.kind != column.kind and token.kind in (NUMBER, FRACTION):
                     column.integer = column.integer and column.kind not in (NUMBER, FRACTION)
                     column.kind = token.kind
-            went = column.add(token)
-            fell = fell or (went < 0 and column.integer)
+            fell = (column.add(token) and column.integer) or fell
         if fell:
             self._note(dict(zip(places, before, strict=True)), {i: self.columns[i].last for i in places})
 

@@ -3,7 +3,7 @@
 import pytest
 
 from receipt_cli.detect.generic import load_generic
-from receipt_cli.learn.saves import Saves, induce_saves
+from receipt_cli.learn.notices import induce_saves, saves
 
 
 @pytest.mark.parametrize(
@@ -24,15 +24,15 @@ from receipt_cli.learn.saves import Saves, induce_saves
     ],
 )
 def test_which_lines_count(line: bytes, words: bytes | None) -> None:
-    saves = Saves(load_generic())
-    saves.take(b"step 1 loss 2\n" + line + b"\nstep 2 loss 1\n")
-    assert (saves.count, list(saves.samples)) == ((0, []) if words is None else (1, [words]))
+    found = saves(load_generic())
+    found.take(b"step 1 loss 2\n" + line + b"\nstep 2 loss 1\n")
+    assert (found.count, list(found.samples)) == ((0, []) if words is None else (1, [words]))
 
 
 def test_more_of_them_than_records_are_no_checkpoints() -> None:
-    saves = Saves(load_generic())
-    saves.take(b"Saving checkpoint to a\n" * 3)
-    assert induce_saves(saves, 2) is None
-    rule = induce_saves(saves, 3)
+    found = saves(load_generic())
+    found.take(b"Saving checkpoint to a\n" * 3)
+    assert induce_saves(found, 2) is None
+    rule = induce_saves(found, 3)
     assert rule is not None
     assert (rule.body["event"], rule.body["literal"]) == ("checkpoint", ["Saving checkpoint to "])
