@@ -73,20 +73,14 @@ def simple_forms(body: Body, samples: Sequence[bytes]) -> Iterator[Body]:
         whole = [each for each in marked if each is not None and each.last >= 0]
         if whole and len(whole) == len(marked):
             values = {name: _group(body["pattern"], name) for name in body["fields"]}
-            yield from forms_of(body, whole, values, "".join(_LEAD.findall(body["pattern"][:40])))
+            lead = "".join(_LEAD.findall(body["pattern"][:40]))
+            if not lead and not any(sample.literals[0].strip() for sample in whole):
+                lead = r"(?<!\d)"  # match a number only from its first digit
+            forms = [form for form in (_as_pairs(body, whole, values, lead), _as_line(body, whole, values, lead)) if form]
+            if body["literal"] == " ":  # only a rule of whole lines may have so short a literal
+                forms = [{**form, "pattern": rf"{form['pattern']}[^\n]*+$"} for form in forms if "pattern" in form]
+            yield from forms
     yield named
-
-
-def forms_of(body: Body, samples: Sequence[Marked], values: Mapping[str, str], lead: str = "") -> Iterator[Body]:
-    """Yield the rule of ``samples``, with the fields of ``body``, as pairs and as one line, if possible.
-
-    ``values`` are the patterns of the fields, ``lead`` is the pattern at the start of the rule.
-    """
-    if not lead and not any(sample.literals[0].strip() for sample in samples):
-        lead = r"(?<!\d)"  # match a number only from its first digit
-    for form in (_as_pairs(body, samples, values, lead), _as_line(body, samples, values, lead)):
-        if form is not None:
-            yield form
 
 
 def _spans(compiled: Any, samples: Sequence[bytes]) -> Iterator[tuple[bytes, dict[str, tuple[int, int]]]]:

@@ -7,18 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from receipt_cli.authoring.forms import Body, Marked, forms_of
-from receipt_cli.authoring.lint import MIN_LITERAL
+from receipt_cli.authoring.forms import Body, simple_forms
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.reading import similar
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.detect.generic import load_generic
 from receipt_cli.errors import UsageError
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
-from receipt_cli.learn.emit import field_name
+from receipt_cli.learn.emit import GROUPED_TEXT, NUMBER_TEXT, UNIT, Cell, counter_cell, field_name, rule
 from receipt_cli.learn.names import SCORE
 from receipt_cli.learn.reading import Reading
-from receipt_cli.learn.tokens import FRACTION, NUMBER, split
+from receipt_cli.learn.tokens import FRACTION, NUMBER
 from receipt_cli.redaction.text import safe_text
 
 COUNTING = ("step", "epoch", "epoch_step")
@@ -55,23 +54,22 @@ class Assignment:
     event: str = "step"
     fields: dict[str, dict[str, Any]] = field(default_factory=dict)
     places: dict[int, tuple[str, str | None]] = field(default_factory=dict)
-    counts: str | None = None
     epochs_from: int = 1
     questions: list[Question] = field(default_factory=list)
 
     @property
-    def values(self) -> dict[str, str]:
-        """The pattern of each field."""
+    def cells(self) -> dict[int, Cell]:
+        """How each number with a field is read, by its column."""
         columns = self.reading.shape.columns
-        found: dict[str, str] = {}
+        found: dict[int, Cell] = {}
         for at, (name, total) in self.places.items():
-            whole = self.fields[name].get("type") == "integer"
-            grouped = columns[at].grouped
-            found[name] = ("(?&grouped)" if grouped else "(?&integer)" if whole else "(?&number)") + (
-                "[KkMGBT]?+" if self.fields[name].get("printed_in") == "si" else ""
-            )
-            if total is not None:
-                found[total] = "(?&grouped)" if grouped else "(?&integer)"
+            if name in STRUCTURE and columns[at].integer:
+                counter = counter_cell(columns[at], name, total)
+                found[at] = Cell(counter.pattern, {**counter.fields, name: self.fields[name]})
+                continue
+            number = GROUPED_TEXT if columns[at].grouped else NUMBER_TEXT
+            scale = "[KkMGBT]?+" if self.fields[name].get("printed_in") == "si" else ""
+            found[at] = Cell(f"(?P<{name}>{number}{scale}){UNIT}", {name: self.fields[name]})
         return found
 
 
@@ -323,7 +321,6 @@ def _keep_others(made: Assignment, names: Sequence[str], told: Mapping[int, Answ
 
 MOST_GUESSES = 6
 """Most kinds of records that are tried."""
-_NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?i:nan|inf(?:inity)?)")
 
 
 @dataclass(frozen=True)
@@ -372,67 +369,16 @@ def _fit(reading: Reading, answers: Sequence[Answer]) -> int:
 
 def _guess(assigned: Sequence[Assignment]) -> Guess | None:
     """Return the guess for one group of records, whose first assignment is the most frequent; None without fields."""
-    main = assigned[0]
-    samples: list[bytes] = []
-    marked: list[Marked] = []
-    for each in assigned:
-        for core in each.reading.shape.samples:
-            found = _mark(core, each)
-            if found is not None and found.last >= 0:
-                marked.append(found)
-                samples.append(core.strip())
-    if not marked or not main.fields:
+    main, members = assigned[0], [(each.reading.shape, each.cells) for each in assigned if each.places]
+    if not main.fields:
         return None
     fields = {name: spec for each in assigned for name, spec in each.fields.items()}
-    bare = main.event == "step" and not any("metric" in spec or name not in _COUNTS for name, spec in fields.items())
+    bare = main.event == "step" and not any("metric" in spec or name not in STRUCTURE for name, spec in fields.items())
     event = "progress" if bare else main.event
-    body: Body = {"event": event}
-    if main.epochs_from == 0 and "epoch_number" in fields:
-        body["epochs_from"] = 0
-    gate = _gate(marked)
-    body["literal"] = gate or " "
-    body["pattern"] = ""
-    body["fields"] = fields
-    values = {name: pattern for each in assigned for name, pattern in each.values.items()}
-    first = marked[0].literals[0].lstrip()
-    lead = r"(?<![\w/.-])" if first[:1].isalnum() else r"^[ \t]*+"
-    bodies = list(forms_of(body, marked, values, lead))
-    if gate is None:  # without a literal word, match whole lines
-        lines = [made for made in bodies if "pattern" in made]
-        bodies = [{**made, "pattern": rf"^\s*+{made['pattern'].removeprefix(lead)}[^\n]*+$"} for made in lines]
-        shared = [char for char in " ,\t.:" if all(char.encode() in sample for sample in samples)]
-        bodies = [{**made, "literal": shared[0]} for made in bodies] if shared else []
-    rule = "evaluation" if event == "eval" else "progress" if event == "progress" else "train_step"
-    questions = tuple(dict.fromkeys(question for each in assigned for question in each.questions))
-    return Guess(rule, tuple(bodies), tuple(samples), sum(each.reading.shape.count for each in assigned), questions)
-
-
-_COUNTS = frozenset({"step", "planned_steps", "epoch_number", "epoch_step", "epoch_steps", "epochs_planned"})
-
-
-def _mark(core: bytes, assigned: Assignment) -> Marked | None:
-    """Return a record with its fields marked; None if its numbers differ from its shape's."""
-    parts = [part.decode("latin-1") for part in split(core)]
-    tokens = parts[1::2]
-    if len(tokens) != len(assigned.reading.shape.columns):
+    name = "evaluation" if event == "eval" else "progress" if event == "progress" else "train_step"
+    keys: dict[str, Any] = {"epochs_from": 0} if main.epochs_from == 0 and "epoch_number" in fields else {}
+    made = rule(name, event, members, blank=True, **keys)
+    if made is None:
         return None
-    fields: list[tuple[tuple[int, int, str], ...]] = [()] * len(tokens)
-    for at, (name, total) in assigned.places.items():
-        numbers = list(_NUMBER.finditer(tokens[at]))
-        wanted = [name] if total is None else [name, total]
-        if len(numbers) < len(wanted):
-            return None
-        end = len(tokens[at].rstrip()) if assigned.fields[name].get("printed_in") == "si" else numbers[0].end()
-        spans = [(numbers[0].start(), end, name)]
-        spans += [(numbers[1].start(), numbers[1].end(), total)] if total is not None else []
-        fields[at] = tuple(spans)
-    return Marked(tuple(parts[::2]), tuple(tokens), tuple(fields))
-
-
-def _gate(marked: Sequence[Marked]) -> str | None:
-    """Return the best literal of all records up to the last field; None without one of ``MIN_LITERAL`` characters."""
-    texts = [" ".join(each.literals[: each.last + 1]) for each in marked]
-    words = {piece.strip() for left in marked[0].literals[: marked[0].last + 1] for piece in left.split("  ")}
-    ascii_words = [word for word in words if len(word) >= MIN_LITERAL and all(word in text for text in texts)]
-    best = max(ascii_words, key=lambda word: (any(char.isalpha() for char in word), -abs(len(word) - 8)), default=None)
-    return best.encode("latin-1").decode("utf-8", "replace") if best is not None else None
+    questions = tuple(dict.fromkeys(question for each in assigned for question in each.questions))
+    return Guess(name, tuple(simple_forms(made.body, made.samples)), tuple(made.samples), made.records, questions)

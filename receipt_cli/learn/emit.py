@@ -26,7 +26,7 @@ _BLANKS = r"[ \t]*+"
 _GROUPS = r"\d++(?:,\d{3})*+"
 _OF = rf"{_BLANKS}(?:[/|]|of |out of ){_BLANKS}"
 _MISSING = r"N/A|n/a|None|null|\?{3}|[-+]?[\d.]++,\d++"
-_UNIT = r"(?:[ \t]?%|[A-Za-z]{1,16}(?:/[A-Za-z]{1,8})?)?+"
+UNIT = r"(?:[ \t]?%|[A-Za-z]{1,16}(?:/[A-Za-z]{1,8})?)?+"
 _TIME = (
     r"(?:\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d++)?+(?:Z|[+-]\d\d:?\d\d)?+)?+"
     r"|(?:-?\d{1,5} days?, *+)?+\d{1,4}:\d\d(?::\d\d)?+(?:[.,]\d++)?+(?: ?[AP]M)?+"
@@ -124,7 +124,7 @@ def field_name(text: str, taken: Iterable[str]) -> str:
 def filler(column: Column) -> str:
     """Return the pattern of a token that is not read: later ones may be of another kind than the first."""
     kinds = {token.kind for token in column.values} | {column.kind}
-    plain = rf"{_TIME}|{GROUPED_TEXT if column.grouped else _NUMBER}{_UNIT}|{_MISSING}"
+    plain = rf"{_TIME}|{GROUPED_TEXT if column.grouped else _NUMBER}{UNIT}|{_MISSING}"
     patterns = {
         BAR: r"\|[^|,\n]{0,400}+\|?+|\[[^\]\n]{0,400}\]|[^ \t\n]{0,400}",
         RATE: r"\[[^\[\],\n]{0,80},[^\],\n]{0,40}",
@@ -172,7 +172,7 @@ def metric_cell(reading: Reading, at: int, role: Role, taken: Iterable[str], cal
     spec: Spec = {"type": "number", "metric": "other"} if role.kind in OTHERS else {"type": "number"}
     missing = any(token.kind == NOTHING for token in column.values)
     if role.unit == "si":
-        pattern, spec = rf"(?P<{called}>{number}[KkMGBT]?+){_UNIT}", {**spec, "printed_in": "si"}
+        pattern, spec = rf"(?P<{called}>{number}[KkMGBT]?+){UNIT}", {**spec, "printed_in": "si"}
     elif len(units) > 1:
         if role.unit not in times.values() or not units <= {*times} - {"ns"}:
             return None
@@ -244,9 +244,18 @@ def gates(shapes: Sequence[Shape], early: int = 0) -> list[str]:
 
 
 def rule(
-    name: str, event: str, members: Iterable[tuple[Shape, Mapping[int, Cell]]], group: Group | None = None, **keys: Any
+    name: str,
+    event: str,
+    members: Iterable[tuple[Shape, Mapping[int, Cell]]],
+    group: Group | None = None,
+    *,
+    blank: bool = False,
+    **keys: Any,
 ) -> Induced | None:
-    """Return the rule of the records of ``members``, each with the cells that are read; None where it reads no sample."""
+    """Return the rule of the records of ``members``, each with the cells that are read; None where it reads no sample.
+
+    ``blank``: where records have no text in common, a blank in each of them is their literal.
+    """
     members = [(shape, cells) for shape, cells in members if shape.samples]
     branches = dict.fromkeys(line(shape, cells) for shape, cells in members)
     if len(branches) > MOST_BRANCHES:  # words of each record's own are behind what is read
@@ -254,6 +263,8 @@ def rule(
     counting = [at for at, cell in members[0][1].items() if STRUCTURAL & {*cell.fields}] if members else []
     texts = gates([shape for shape, _ in members], max(counting, default=-1) + 1) if members else []
     fields = {name: spec for _, cells in members for cell in cells.values() for name, spec in cell.fields.items()}
+    if blank and not all(texts) and all(b" " in sample for shape, _ in members for sample in shape.samples):
+        texts = [" "]
     if not texts or not all(texts) or len(branches) > MOST_BRANCHES:
         return None
     pattern = next(iter(branches)) if len(branches) == 1 else f"(?:{'|'.join(branches)})"

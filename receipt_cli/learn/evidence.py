@@ -366,6 +366,10 @@ def _main(holds: Callable[[Reading], bool]) -> Measure:
     return lambda e, log: e.group is not None and holds(e.group.main)
 
 
+def _told_against(name: str) -> Measure:
+    return _main(lambda r: name in r.against)
+
+
 def _of(measure: Callable[[Group, Log], float]) -> Measure:
     return lambda e, log: e.group is not None and measure(e.group, log)
 
@@ -409,7 +413,7 @@ EVIDENCE: Mapping[str, Measure] = {
     "records": lambda e, _: math.log2(1 + min(e.count, FIRST)),
     "losses_elsewhere": lambda e, log: math.log2(max(1, log.losses(e) / max(1, e.count))),
     "metrics": _of(_metrics),
-    **{name: _main(lambda r, name=name: name in r.against) for name in (*CONTRARY, *DOUBTS)},  # type: ignore[misc]
+    **{name: _told_against(name) for name in (*CONTRARY, *DOUBTS)},
     "rare_beginning": lambda e, _: e.group is not None and "rare_beginning" in e.group.against,
     "counted_above": _of(_counted_above),
     "few": _of(lambda group, log: not _enough(group, log.readings, log.vocabulary)),

@@ -244,13 +244,13 @@ def _apart(readings: Sequence[Reading]) -> list[Reading]:
     means, others = set[int](), set[int]()
     for alike in kinds.values():
         losses = [r for r in alike if r.loss is not None]
-        means |= {id(r) for r in losses if any(_sums_up(r, other) for other in losses)}
+        means |= {id(r) for r in losses if any(_is_mean_of(r, other) for other in losses)}
         others |= {id(r) for r in alike if r.loss is None and losses and _begins_over(r, losses)}
     found = [replace(r, apart=id(r) in means or id(r) in others) for r in readings]
     return [replace(new, evaluation=True) if id(old) in others else new for old, new in zip(readings, found, strict=True)]
 
 
-def _sums_up(reading: Reading, other: Reading) -> bool:
+def _is_mean_of(reading: Reading, other: Reading) -> bool:
     """Return whether each record is the mean of many of another shape with the same counter, and stands behind these.
 
     ``Epoch 1 - Average loss: 1.6`` behind ``Epoch 1 - Batch loss: 12.1`` and more of them.
