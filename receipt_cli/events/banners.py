@@ -9,8 +9,9 @@ from functools import lru_cache
 import numpy as np
 
 from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue
-from receipt_cli.events.launches import BEGINNINGS, END, Launch, split_launches
-from receipt_cli.events.table import EventTable
+from receipt_cli.events.launches import END, Launch, split_launches
+from receipt_cli.events.starts import run_in
+from receipt_cli.events.table import EventTable, numbers_in
 from receipt_cli.io.joined_parts import Stream, joined
 from receipt_cli.io.source import Source
 from receipt_cli.numeric.array_types import Integers
@@ -52,34 +53,44 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, boo
     """Return the positions in the log of steps that begin anew after most lines before the first step have come again, and
     whether these are many.
 
-    Steps begin anew if they go back; steps without a number may if a line between them begins a launch. The log is read again
-    for this, unless several processes wrote it. Raises ``InputError``.
+    Steps begin anew if they go back; steps without a number, if their loss does. The log is read again for this, unless several
+    processes wrote it. Raises ``InputError``.
     """
     steps = events.where(events.by_source(lambda source: source.is_step))
     placed = steps.where(~np.isnan(steps.positions))
     anew = np.flatnonzero(placed.positions[1:] <= placed.positions[:-1]) + 1
+    least = SHORT
     if not len(placed):
-        placed, anew = steps, _after_beginnings(events, steps)
-    anew = anew[placed.line[anew] - placed.line[anew - 1] > SHORT]
+        placed, anew, least = steps, _losses_back(steps), 1
+    anew = anew[placed.line[anew] - placed.line[anew - 1] > least]
     if not 0 < len(anew) <= MOST_STARTS or len(streams) > 1:
         return {}
     backs = list(zip(placed.line[anew - 1].tolist(), placed.line[anew].tolist(), placed.at[anew].tolist(), strict=True))
     source = joined(streams[0].parts)
     spans = [(source.lines_before, placed[0].line - 1), *((before, line - 1) for before, line, _ in backs)]
-    again = source.reopen() if spans[0][1] - spans[0][0] >= SHORT else None
+    again = source.reopen() if spans[0][1] - spans[0][0] >= least else None
     if again is None:
         return {}
     first, *others = _lines_of(again, spans)
     head, texts = frozenset(filter(None, _shapes(first))), _banner(_texts(first))
     after = [(at, lines) for (_, _, at), lines in zip(backs, others, strict=False)]
     long = {at for at, lines in after if len(head.intersection(_shapes(lines))) >= max(COMMON, len(head) / 2)}
-    return {at: at in long for at, lines in after if at in long or _come_again(texts, _texts(lines))}
+    return {at: at in long for at, lines in after if at in long or _come_again(texts, _texts(lines), least)}
 
 
-def _after_beginnings(events: EventTable, steps: EventTable) -> Integers:
-    """Return the numbers of the steps, but the first, before which a line begins a launch, after the step before."""
-    begins = events.line[events.by_source(lambda source: source.key in BEGINNINGS)]
-    return np.flatnonzero(np.diff(np.searchsorted(begins, steps.line))) + 1
+def _losses_back(steps: EventTable) -> Integers:
+    """Return the numbers of the steps, after other lines, whose loss is back near the first one since the last such step, or
+    above it."""
+    found, begin = list[int](), 0
+    losses = steps.metric("loss")
+    values = np.full(len(steps), np.nan)
+    values[numbers_in(losses.rows)] = losses.values
+    for number in (np.flatnonzero(np.diff(steps.line) > 1) + 1).tolist():
+        first, before, now = values[[begin, number - 1, number]].tolist()
+        if number - begin > 1 and 2 * (first - now) < now - before and now > before:
+            found.append(number)
+            begin = number
+    return np.array(found, np.int64)
 
 
 def _texts(lines: Sequence[bytes]) -> list[bytes]:
@@ -92,11 +103,15 @@ def _banner(texts: Sequence[bytes]) -> Sequence[bytes]:
     return texts[len(texts) - 1 - texts[::-1].index(texts[0]) :] if texts else texts
 
 
-def _come_again(banner: Sequence[bytes], texts: Sequence[bytes]) -> bool:
-    """Return whether most lines of a banner are among ``texts`` as they are; if one of them counts on, they are of a loop."""
+def _come_again(banner: Sequence[bytes], texts: Sequence[bytes], least: int) -> bool:
+    """Return whether most lines of a banner, and ``least`` of them, are among ``texts`` as they are, or another fold is named.
+    If one of the lines counts on otherwise, they are of a loop."""
     known = {*banner}
     common = known.intersection(texts)
-    if len(common) < max(SHORT, len(known) / 2):
+    one, other = run_in(tuple(banner)), run_in(tuple(texts))
+    if None not in (one, other) and one != other:
+        return True
+    if len(common) < max(least, len(known) / 2):
         return False
     counted = {_DIGITS.sub(b"0", text): text for text in banner}
     begun = texts[next(at for at, text in enumerate(texts) if text in common) :]

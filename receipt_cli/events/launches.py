@@ -46,8 +46,6 @@ PREEMPTED = "preempted"
 """The marker of a job that the scheduler stopped and put into its queue again."""
 PROGRAM_BEGINS = ("generic", "program_begins")
 """The learned rule of the lines that a program prints first, about its arguments or its checkout."""
-BEGINNINGS = {PROGRAM_BEGINS, ("generic", "launch_begins")}
-"""All learned rules of lines that begin a launch."""
 
 
 class Launch(NamedTuple):

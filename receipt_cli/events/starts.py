@@ -274,7 +274,7 @@ class Starts:
 def runs_named(table: EventTable) -> set[int]:
     """Return the rows of the step records at which another fold, seed or trial is named, in their rule or as a figure.
     None if a name comes again after another: then several runs go on side by side."""
-    rules = {s.key: _run_in(s.rule.literals) for s in table.sources}
+    rules = {s.key: run_in(s.rule.literals) for s in table.sources}
     figures = {s.key: next((name for name in s.others if _RUN_NAME.match(name)), None) for s in table.sources}
     steps = table.by_source(lambda s: s.is_step and (rules.get(s.key) or figures.get(s.key)) is not None)
     if not steps.any():
@@ -285,13 +285,14 @@ def runs_named(table: EventTable) -> set[int]:
 
 
 def _run_of(row: Row) -> str | None:
-    if (named := _run_in(row.rule.literals)) is not None:
+    if (named := run_in(row.rule.literals)) is not None:
         return named
     return next((f"{name} {value}" for name, value in row.unregistered.items() if _RUN_NAME.match(name)), None)
 
 
 @lru_cache(maxsize=256)
-def _run_in(literals: tuple[bytes, ...]) -> str | None:
+def run_in(literals: tuple[bytes, ...]) -> str | None:
+    """Return the fold, seed or trial that one of some texts names, None if none does."""
     found = (_RUN.search(literal.decode("utf-8", "replace")) for literal in literals)
     return next((one[0].lower() for one in found if one is not None), None)
 

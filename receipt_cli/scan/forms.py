@@ -59,6 +59,12 @@ _UNIT = compile_later(
 )
 _DECIMALS = compile_later(rb"\.(\d*)")
 _COMMA = compile_later(rb"(?<![\d,.])(\d{1,18}),(\d++)(?![,.]\d)")
+_THOUSANDS = compile_later(rb"(?<![\w,.])\d{1,3}(?:,\d{3})++\.\d++(?![,.]\d)")
+_SEPARATED = compile_later(rb"(?:(?:'|\xe2\x80\x99|\xc2\xa0|\xe2\x80[\x89\xaf])\d{3})++(?!\d)|(?: \d{3})++\.\d")
+"""What follows the first digits of a number whose thousands a blank or an apostrophe separates."""
+_HEXADECIMAL = compile_later(rb"(?<!\w)[-+]?0[xX][\da-fA-F.]*+(?:[pP][-+]?)?\Z")
+_BOUND = compile_later(rb"[\s:=][<>]\Z")
+"""Before a number: a mark that says it is a bound, and no value."""
 _ABSENT = compile_later(rb"(?i)(?<=[:=\s|(])(?:null|none|n/a|na|[-+]?1\.#\w{1,8}|[*?-]{2,12})(?=[\s,;|)\]}]|\Z)")
 _WORDED = compile_later(
     rb"[ \t]*+[:=]?+[ \t]*+([^\s\d,;|(){}\[\]'\":=]{1,12}+)(?=[\s,;|)\]}]|\Z)(?![ \t]*+[:=]?+[ \t]*+[-+]?\.?\d)"
@@ -121,9 +127,13 @@ def note_forms(record: bytes, read: Iterable[tuple[Rule, Sequence[Extraction]]])
 def readable(record: bytes) -> bytes:
     """Return ``record``, at the same length, with numbers in place of unreadable ones.
 
-    A decimal comma becomes a point, and a mark of absence becomes zeros, so that rules find the record and its other numbers.
+    A decimal comma becomes a point, commas between thousands become leading zeros, and a mark of absence becomes zeros, so that
+    rules find the record and its other numbers.
     """
-    return _ABSENT.sub(lambda found: b"0" * len(found[0]), _COMMA.sub(rb"\1.\2", record))
+    if b"," in record:
+        record = _THOUSANDS.sub(lambda found: found[0].replace(b",", b"").rjust(len(found[0]), b"0"), record)
+        record = _COMMA.sub(rb"\1.\2", record)
+    return _ABSENT.sub(lambda found: b"0" * len(found[0]), record)
 
 
 def without_words(record: bytes) -> bytes:
@@ -250,6 +260,11 @@ def _doubt(record: bytes, spec: Field | None, event: Extraction, span: Span) -> 
         return PART
     if _BEGUN.match(record[max(0, span[0] - 2) : span[0]]) and (b"." not in text or _THREE.match(text)):
         return PART
+    if _SEPARATED.match(record, end) and text.strip(b"+-").isdigit() and len(text.strip(b"+-")) <= 3:
+        return GLUED if record[end : end + 1] == b" " else PART  # a blank may be between two columns
+    before = record[max(0, span[0] - MAX_WHOLE) : span[0]]
+    if _BOUND.search(before) or _HEXADECIMAL.search(before + text[:1].strip(b"0123456789.")):
+        return GLUED
     open_end = event.end == end and text[-1:] in b"0123456789."
     if record[end : end + 1] == b"#" or _HEAD.match(record, end) or (open_end and _TAIL.match(record, end)):
         return None if _UNIT.match(record, end) or record[end : end + 1] in b"eExX%" else GLUED

@@ -259,7 +259,7 @@ def appended(counted: bool) -> list[str]:
         lines += [line.format(at=at) for line in START]
         shown = "epoch {k} " if counted else ""
         lines += [
-            f"{at} INFO {shown.format(k=k + 1)}Average training loss: {3 - launch / 10 - k / 100:.4f}" for k in range(records)
+            f"{at} INFO {shown.format(k=k + 1)}Average training loss: {3 - launch / 10 - k / 40:.4f}" for k in range(records)
         ]
     return lines
 
@@ -270,7 +270,18 @@ def test_a_short_banner_that_comes_again_begins_a_run(counted: bool, runs: int) 
     assert receipt["derivation"]["launches"]["count"] == runs
     summary = receipt["summary"]
     assert (summary["steps"]["record_count"], summary["steps"]["restart_count"]) == (40, 0)
-    assert [summary["metrics"]["loss"][name] for name in ("first", "last")] == [2.7, pytest.approx(2.31)]
+    assert [summary["metrics"]["loss"][name] for name in ("first", "last")] == [2.7, pytest.approx(1.725)]
+
+
+@pytest.mark.parametrize("heading", ["=== my trainer v0.3 ===", "Fold {n}"])
+def test_records_without_a_number_begin_anew_below_a_line_that_comes_again(heading: str) -> None:
+    lines = [
+        line
+        for launch in range(3)
+        for line in [heading.format(n=launch), *(f"train_loss={2 - launch / 50 - k / 10:.4f}" for k in range(9 + launch))]
+    ]
+    summary = receipt_of(lines)["summary"]
+    assert (summary["steps"]["record_count"], summary["metrics"]["loss"]["first"]) == (11, 1.96)
 
 
 def test_a_heading_that_counts_on_begins_no_run() -> None:
