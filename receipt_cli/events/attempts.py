@@ -193,13 +193,11 @@ class _BySteps:
         # 1. a line of another rule says more about this step: only a rule that has printed it can print it again
         if row.rule.name not in additions.rules(last):
             additions.add(last, row, noted=True)
-        # 2. a progress bar is drawn again: the last redraw is the record, and begins the attempt if the first one did
+        # 2. a progress bar is drawn again: the last redraw is the record
         elif row.rule.redraw and not _end_twice(self.steps[before : before + 1], self.steps[index : index + 1])[0]:
             additions.draw_again(last, row)
             self.drawn[index] = self.drawn.pop(before, before)
             self.kept[before] = False
-            if self.begins[-1] == before:
-                self.begins[-1] = index
             return True
         # 3. no restart: identical figures, even after an introduction (whichever line counts, its figures are the same); another
         # rank; or a second line with none of the figures of the first, unless the trainer introduced itself between them

@@ -164,7 +164,7 @@ def counted(table: EventTable, running: _Running, unprinted: Mask | None = None)
     together: a table of several launches has to be counted for each launch.
     """
     found = Counted(*(scratch(np.float64, len(table)) for _ in Counted._fields))
-    stretches = dict[tuple[str, int, int], _Stretches]()
+    every = dict[tuple[str, int, int], _Lengths]()
     zero = {source.grammar.id for source, rows, _ in table.parts if (table.column("epoch_number")[rows] == 0).any()}
 
     def first_epoch(source: Source) -> int:
@@ -191,8 +191,7 @@ def counted(table: EventTable, running: _Running, unprinted: Mask | None = None)
         np.copyto(planned, plan, where=alone & ~np.isnan(plan))
         counts = asked & ~alone & (np.abs(length) > 0) & (epoch < MAX_EPOCHS)
         for (grammar, first, rank), rows in _groups(block, counts, first_epoch):
-            key = grammar, first, rank
-            before = stretches.setdefault(key, _Stretches(first)).before(epoch[rows], inside[rows], length[rows])
+            before = every.setdefault((grammar, first, rank), _Lengths(first)).steps_before(epoch[rows], length[rows])
             steps[rows] = before + inside[rows]
             total = before + (plan[rows] - epoch[rows] + first) * length[rows]
             planned[rows] = np.where(np.isnan(total), planned[rows], total)
@@ -280,64 +279,38 @@ def _single_passes(table: EventTable) -> dict[str, Array]:
 
 
 class _Lengths:
-    """Counts the steps before each epoch from the lengths seen so far, and keeps the last record: epoch and step inside."""
+    """Counts the steps before each epoch of one trainer, from the lengths of the epochs seen so far.
+    If an epoch comes again with another length, another launch or stage began: its epochs are counted from the first one."""
 
     def __init__(self, first: int) -> None:
         self.first = first
         self.seen: dict[int, int] = {}
         self.before: dict[int, int] = {}
-        self.last = (-1, -1)
-        self.length = 0
-        self.passed, self.counted, self.steps = first, 0, 0
+        self._count_anew()
+
+    def _count_anew(self) -> None:
         """``counted`` epochs before the epoch ``passed`` were seen; they have ``steps`` steps together."""
+        self.passed, self.counted, self.steps = self.first, 0, 0
 
-    def steps_before(self, epoch: int, inside: int, length: int) -> int:
-        """Return the steps of all epochs before ``epoch``, which itself has ``length`` steps."""
-        if epoch not in self.before:
-            if epoch < self.passed:
-                self.passed, self.counted, self.steps = self.first, 0, 0
-            known = [self.seen[e] for e in range(self.passed, epoch) if e in self.seen]
-            self.passed, self.counted = max(self.passed, epoch), self.counted + len(known)
-            self.steps += sum(known)
-            self.before[epoch] = self.steps + length * (max(0, epoch - self.first) - self.counted)
-        if epoch < self.passed and self.seen.get(epoch) != length:
-            self.passed, self.counted, self.steps = self.first, 0, 0
-        self.seen[epoch] = length
-        self.last, self.length = (epoch, inside), length
-        return self.before[epoch]
-
-
-class _Stretches:
-    """Counts the steps before each epoch of one trainer, for several launches or stages.
-
-    If an epoch comes again with another length, another launch or stage began, and its epochs are counted from the first one. If
-    two lengths alternate, as in training and validation, each count goes on.
-    """
-
-    def __init__(self, first: int) -> None:
-        self.first = first
-        self.now = self.other = _Lengths(first)
-
-    def before(self, epochs: Floats, insides: Floats, lengths: Floats) -> Floats:
-        """Return the steps of all epochs before that of each record, in order."""
+    def steps_before(self, epochs: Floats, lengths: Floats) -> Floats:
+        """Return the steps of all epochs before that of each record, in order; ``lengths`` are those of the epochs."""
         begins = np.flatnonzero(np.concatenate([[True], (np.diff(epochs) != 0) | (np.diff(lengths) != 0)]))
-        places = zip(epochs[begins].tolist(), insides[begins].tolist(), lengths[begins].tolist(), strict=True)
-        ends = insides[np.append(begins[1:], len(epochs)) - 1].tolist()
-        found: list[int] = []
-        for (epoch, inside, length), end in zip(places, ends, strict=True):
-            found.append(self._steps_before(int(epoch), int(inside), int(length)))
-            self.now.last = int(epoch), int(end)
+        places = zip(epochs[begins].tolist(), lengths[begins].tolist(), strict=True)
+        found = [self._steps_before(int(epoch), int(length)) for epoch, length in places]
         return np.repeat(np.array(found, np.float64), np.diff(begins, append=len(epochs)))
 
-    def _steps_before(self, epoch: int, inside: int, length: int) -> int:
-        """Return the steps of all epochs before ``epoch`` in its launch and stage; it has ``length`` steps."""
-        now = self.now
-        if now.length != length:
-            if self.other.length == length and (epoch, inside) > self.other.last:
-                self.now, self.other = self.other, now
-            elif now.seen.get(epoch, length) != length or (now.length and (epoch, inside) < now.last):
-                self.now, self.other = _Lengths(self.first), now
-        return self.now.steps_before(epoch, inside, length)
+    def _steps_before(self, epoch: int, length: int) -> int:
+        if self.seen.setdefault(epoch, length) != length:
+            self.seen, self.before = {epoch: length}, {}
+            self._count_anew()
+        if epoch not in self.before:
+            if epoch < self.passed:
+                self._count_anew()
+            known = [self.seen[e] for e in range(self.passed, epoch) if e in self.seen]
+            self.passed, self.counted = epoch, self.counted + len(known)
+            self.steps += sum(known)
+            self.before[epoch] = self.steps + length * (max(0, epoch - self.first) - self.counted)
+        return self.before[epoch]
 
 
 def recounted(table: EventTable) -> EventTable:

@@ -228,11 +228,8 @@ class _Walk:
             kind = event.rule.event
             if kind in ("header", "compile"):
                 if self._begins_again(event):
-                    begin = index  # the first of the lines up to here that are in the banner of the running launch, too
-                    while begin > self.begin + 1 and self.events[begin - 1].source.key in self.banner:
-                        begin -= 1
-                    yield begin
-                    self._resume_at(begin, index)
+                    yield index
+                    self._new(index)
                 self._header(index, event)
                 self.begun += [(event.rank, order, time) for order, time in _beginnings(event)]
             elif kind == "end":
@@ -418,8 +415,7 @@ class _Walk:
         while begin > max(self.begin + 1, index - LEAD) and self._leads(begin - 1, event, tracks):
             begin -= 1
         if self.pending is not None:
-            late = [i for i in range(self.pending, index) if event.precedes(self.events[i])]
-            begin = min(begin, late[-1] + 1 if late else self.pending)
+            begin = min(begin, self.pending)
         begin = max(begin, self._last_opening(index))
         while begin < index and self._trails(self.events[begin]):
             begin += 1
