@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice, pairwise
 from typing import NamedTuple
 
@@ -142,29 +143,28 @@ def set_aside(table: EventTable) -> EventTable:
     Nothing changes if the trainer introduces itself before them, or if they come so often that processes take turns."""
     counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & ~np.isnan(table.positions)
     opening = numbers_in(where(table.by_source(lambda source: source.rule.event in ("header", "compile"))))
-    found: list[tuple[str, Integers]] = []
+    found: dict[str, list[Integers]] = {PASTED: [], JUMP: []}
     groups = 0
     for _, rows in table.series(counts):
         own = table.chosen(rows)
         displaced = list(islice(_displaced(own.positions), TURNS))
         if not displaced and (places := places_of(own)) is not own.positions:
             displaced = list(islice((group for group in _displaced(places) if group[0] == PASTED), TURNS))
+        groups += len(displaced)
+        if groups >= TURNS:
+            return table
         for kind, at, count in displaced:
-            groups += 1
-            if groups >= TURNS:
-                return table
             mine = numbers_in(chosen(rows, slice(at - 1, at + count)))
             if not np.diff(np.searchsorted(opening, mine[:2])).any():
-                found.append((kind, mine[1:]))
-    for kind in (PASTED, JUMP):
-        every = [rows for name, rows in found if name == kind]
+                found[kind].append(mine[1:])
+    for kind, every in found.items():
         if every:
-
-            def made(source: Source, kind: str = kind) -> Source:
-                return replace(source, rule=replace(source.rule, event=kind))
-
-            table = table.read_as(np.concatenate(every), made)
+            table = table.read_as(np.concatenate(every), partial(_of_kind, kind))
     return table
+
+
+def _of_kind(kind: str, source: Source) -> Source:
+    return replace(source, rule=replace(source.rule, event=kind))
 
 
 def _displaced(places: Floats) -> Iterator[tuple[str, int, int]]:

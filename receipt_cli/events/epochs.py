@@ -142,16 +142,11 @@ def _evaluated(table: EventTable, running: _Running) -> Mask:
 def _unwrapped(table: EventTable) -> Floats:
     """Return the position of each record inside its epoch; a 0 that ends an epoch becomes the length of the epoch."""
     epochs, insides, lengths = (table.column(name) for name in COUNTERS[:3])
-    zeros = np.flatnonzero(insides == 0)
-    if not len(zeros):
+    if not (insides == 0).any():
         return insides
-    asked = _unnumbered(table) & ~np.isnan(epochs) & ~np.isnan(insides) & ~np.isnan(lengths)
-    zeros, sources, insides = zeros[asked[zeros]], table.column("source"), np.array(insides)
-    for source, rank in set(zip(sources[zeros].tolist(), table.rank[zeros].tolist(), strict=True)):
-        first = int(zeros[(sources[zeros] == source) & (table.rank[zeros] == rank)][0])
-        if not (asked[:first] & (sources[:first] == source) & (table.rank[:first] == rank)).any():
-            continue  # its records begin with a 0: no epoch ended
-        rows = np.flatnonzero(asked & (sources == source) & (table.rank == rank))
+    asked, insides = _unnumbered(table) & ~np.isnan(epochs) & ~np.isnan(insides) & ~np.isnan(lengths), np.array(insides)
+    for _, own in table.series(asked):
+        rows = numbers_in(own)
         full = rows[full_at_zero(epochs[rows], insides[rows])]
         insides[full] = lengths[full]
     return insides

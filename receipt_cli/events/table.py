@@ -436,33 +436,24 @@ def log_of(every_source: Iterable[Source]) -> Log:
     sources = [source for source in every_source if len(source.columns)]
     if len(sources) < 2:
         return Log(sources, [slice(0, len(source.columns)) for source in sources])
-    every = [source.columns.at.whole() for source in sources]
+    every = [source.columns.at.whole() for source in sources]  # ascending each
     most = max(range(len(every)), key=lambda number: len(every[number]))
-    if not ascends(every[most]):
-        most = -1
-    rest = [each for number, each in enumerate(every) if number != most]
-    number_of = np.repeat([number for number in range(len(every)) if number != most], [len(each) for each in rest])
-    at = np.concatenate(rest)
+    others = [number for number in range(len(every)) if number != most]
+    at, number_of = np.concatenate([every[number] for number in others]), np.repeat(others, [len(every[n]) for n in others])
     order = np.arange(len(at)) if ascends(at) else np.argsort(at, kind="stable")
     at, number_of = at[order], number_of[order]
-    places = np.arange(len(at))
-    every_place: list[Rows] = [slice(0, 0)] * len(every)
-    if most >= 0:
-        left, right = (np.searchsorted(every[most], at, side) for side in ("left", "right"))
-        places += np.where(number_of < most, left, right)
-        free = np.ones(len(at) + len(every[most]), np.bool_)
-        free[places] = False
-        every_place[most] = where(free)
-    begins = np.cumsum([0, *map(len, rest)])
+    left, right = (np.searchsorted(every[most], at, side) for side in ("left", "right"))
+    places = np.arange(len(at)) + np.where(number_of < most, left, right)
+    free = np.ones(len(at) + len(every[most]), np.bool_)
+    free[places] = False
     placed = np.empty(len(at), np.int64)
     placed[order] = places
-    others = [number for number in range(len(every)) if number != most]
-    for place, number in enumerate(others):
-        mine = placed[begins[place] : begins[place + 1]]
-        if not ascends(mine):
-            turn = np.argsort(mine)
-            sources[number], mine = sources[number].taken(turn), mine[turn]
+    every_place: list[Rows] = [where(free)] * len(every)
+    begin = 0
+    for number in others:
+        mine = placed[begin : begin + len(every[number])]
         every_place[number] = slice(int(mine[0]), int(mine[-1]) + 1) if mine[-1] - mine[0] + 1 == len(mine) else mine
+        begin += len(mine)
     return Log(sources, every_place)
 
 
