@@ -11,7 +11,7 @@ import numpy as np
 
 from receipt_cli.events.launches import END, Launch
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import NO_STEP, EventTable, Row, at_rows
+from receipt_cli.events.table import NO_STEP, Row, losses_of
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.spill import rises
 from receipt_cli.problems import MAX_FIELDS, Problem
@@ -41,9 +41,9 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
         if begin.line in launch.contested:
             continue
         before: dict[float, float] = {}
-        for place, loss in _losses(superseded):
+        for place, loss in losses_of(superseded):
             before.setdefault(place, loss)
-        pairs = [(loss, before[place]) for place, loss in islice(_losses(last), len(before)) if place in before]
+        pairs = [(loss, before[place]) for place, loss in islice(losses_of(last), len(before)) if place in before]
         # no two runs from one checkpoint print losses at one step that differ by more than half of the larger
         alone = len(standing) <= 1
         if pairs and all(a != b if alone else 2 * abs(a - b) > max(abs(a), abs(b)) for a, b in pairs):
@@ -83,13 +83,6 @@ def _figures(index: int, row: Row, keys: Sequence[str]) -> Iterator[str]:
 
 def _named(row: Row) -> str:
     return f"epoch {row.position:g}" if row.step is None else f"step {row.step}"
-
-
-def _losses(steps: EventTable) -> Iterator[tuple[float, float]]:
-    """Yield position and loss of each record that prints both."""
-    found = steps.metric("loss")
-    known = found.chosen(~np.isnan(at_rows(steps.positions, found.rows)))
-    yield from zip(at_rows(steps.positions, known.rows).tolist(), known.values.tolist(), strict=True)
 
 
 def carry_doubts(whole: Sequence[Launch], parts: Sequence[list[Launch]]) -> None:

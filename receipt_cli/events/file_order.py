@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 
 from receipt_cli.errors import UsageError
-from receipt_cli.events.table import EventTable
+from receipt_cli.events.table import EventTable, losses_of
 from receipt_cli.io.discovery import family_of
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.numeric.array_types import Floats
@@ -227,15 +227,8 @@ def _same_values(left: Part, right: Part) -> bool:
 
 def _common(left: Part, right: Part) -> list[tuple[float, float]]:
     """Return the pairs of losses that both print for the first steps that they share."""
-    mine = dict(_losses(left.steps))
-    common = islice(((mine[at], loss) for at, loss in _losses(right.steps) if at in mine), COMPARED)
-    return [(a, b) for a, b in common if a is not None and b is not None]
-
-
-def _losses(steps: EventTable) -> Iterator[tuple[float | None, float | None]]:
-    """Yield position and loss of each step record."""
-    for row in steps:
-        yield row.position, row.metrics.get("loss")
+    mine = dict(losses_of(left.steps))
+    return [*islice(((mine[at], loss) for at, loss in losses_of(right.steps) if at in mine), COMPARED)]
 
 
 def _shown(values: Iterable[float | str]) -> str:

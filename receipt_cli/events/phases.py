@@ -45,7 +45,6 @@ class Phase:
 
     grammar: Grammar
     name: str | None
-    named: bool
     ended: bool
     failed_end: bool
     first_at: int
@@ -372,9 +371,8 @@ def _resolve(draft: _Draft, events: EventTable, copied: Sequence[int]) -> Phase:
         found = attempts_by_step(steps, lines.at, copied)
     log = found.steps.log
     phase = Phase(
-        draft.grammar, draft.name, draft.named, draft.ended, draft.failed_end, draft.first_at, EventTable(log, steps.rows),
-        EventTable(log, _current(evals, found).rows), EventTable(log, others.rows), found.steps, found.begins, found.stands,
-        EventTable(log, aside.rows),
+        draft.grammar, draft.name, draft.ended, draft.failed_end, draft.first_at, steps.of(log), _current(evals, found).of(log),
+        others.of(log), found.steps, found.begins, found.stands, aside.of(log),
     )  # fmt: skip
     phase.contests = contests_of(phase.steps, found.contests, phase.aside)
     return phase

@@ -954,6 +954,13 @@ def curve_of(table: EventTable, column: Column) -> tuple[Floats, Floats]:
     return steps[known], column.values[known]
 
 
+def losses_of(steps: EventTable) -> Iterator[tuple[float, float]]:
+    """Yield position and loss of each record that prints both."""
+    found = steps.metric("loss")
+    known = found.chosen(~np.isnan(at_rows(steps.positions, found.rows)))
+    yield from zip(at_rows(steps.positions, known.rows).tolist(), known.values.tolist(), strict=True)
+
+
 @dataclass(slots=True)
 class Places:
     """The lines (from 1; None if there is none) of the first, last, least and greatest value of a metric, and of its first NaN

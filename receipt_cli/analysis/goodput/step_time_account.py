@@ -337,7 +337,7 @@ class _Phase:
 
     def _initialization(self) -> None:
         begins, said = self._begins
-        working, more = self._leads
+        working, more, _ = self._leads
         lead = working + more
         for mark in self.placed.before.get(0, ()):
             lead[0] += mark.seconds or 0.0
@@ -357,31 +357,23 @@ class _Phase:
             self.tally.add("initialization", *np.maximum(0.0, seconds).tolist(), measured=False, count=len(seconds))
 
     @cached_property
-    def _whole_leads(self) -> tuple[Floats, Floats]:
-        """The seconds of the steps of each attempt's first record, and the excess of its printed time (float64 [k])."""
+    def _leads(self) -> tuple[Floats, Floats, tuple[float, float]]:
+        """The seconds of the steps of each attempt's first record, and the excess of its printed time over them (float64 [k]):
+        without the part of the very first record that lies before the wall time, and of that record both as a whole."""
         extras, starts = self._ordinary.extras, self.records.starts
-        more = np.zeros(len(starts))
+        working, more = self._ordinary.of(self.records, starts), np.zeros(len(starts))
         here = np.isin(extras.at, starts)
         more[np.searchsorted(starts, extras.at[here])] = extras.seconds[here]
-        return self._ordinary.of(self.records, starts), more
-
-    @cached_property
-    def _leads(self) -> tuple[Floats, Floats]:
-        """``_whole_leads`` without the part of the first record that lies before the wall time."""
-        working, more = (column.copy() for column in self._whole_leads)
-        room = max(0.0, float(self.records.clock[0]) - self.begin.clock)
+        whole = float(working[0]), float(more[0])
         if self.begin.bound and not math.isnan(self.records.clock[0]):
-            working[0] = min(float(working[0]), room)
-            more[0] = min(float(more[0]), room - float(working[0]))
-        return working, more
+            room = max(0.0, float(self.records.clock[0]) - self.begin.clock)
+            working[0] = min(whole[0], room)
+            more[0] = min(whole[1], room - float(working[0]))
+        return working, more, whole
 
-    def _outside(self) -> tuple[float, float]:
-        """Return how many seconds of the first record lie before the wall time begins: of the usual time of its steps, and of the
-        excess of its printed time over that."""
-        if self.times is None:
-            return 0.0, 0.0
-        working, more = (float(whole[0] - lead[0]) for whole, lead in zip(self._whole_leads, self._leads, strict=True))
-        return working, more
+    def _outside(self, which: int) -> float:
+        """Return how many seconds of the first record lie before the wall time: of its steps (0) or of the excess (1)."""
+        return self._leads[2][which] - float(self._leads[which][0])
 
     # --- the steps ----------------------------------------------------------------------------------------------------
 
@@ -392,7 +384,7 @@ class _Phase:
             self.tally.miss("compilation")  # the first record waited for an evaluation too
         else:
             early = self.times.warmup.seconds
-            seconds = max(0.0, math.fsum(early.tolist()) - self._outside()[1])
+            seconds = max(0.0, math.fsum(early.tolist()) - self._outside(1))
             self.tally.add("compilation", seconds, measured=False, count=len(early))
 
     def _steps(self, rooms: Sequence[float | None]) -> tuple[Work | None, float | None]:
@@ -403,7 +395,7 @@ class _Phase:
         if total is not None:
             return Work(total, "trainer_total").known(), wasted
         if self.times is not None:
-            return Work(max(0.0, self.times.standing - self._outside()[0]), "step_times").known(), wasted
+            return Work(max(0.0, self.times.standing - self._outside(0)), "step_times").known(), wasted
         if by_clock is not None:
             return self._doubted(Work(by_clock[0], "log_timestamps").known()), wasted
         return self._loop(), wasted
@@ -468,5 +460,7 @@ class _Phase:
 
     def _waited_outside(self) -> float:
         """Return the seconds that the first record waited for data before the wall time began."""
-        whole, waited = float(self._whole_leads[0][0]), self.records[0].metrics.get(DATA)
-        return waited * int(self.records.leads[0]) * self._outside()[0] / whole if is_time(waited) and whole else 0.0
+        whole, waited = self._leads[2][0], self.records[0].metrics.get(DATA)
+        if self.times is None or not is_time(waited) or not whole:
+            return 0.0
+        return waited * int(self.records.leads[0]) * self._outside(0) / whole
