@@ -30,6 +30,8 @@ from receipt_cli.grammar.model import Grammar
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 
+_SINGLE = ("eval", "header", "checkpoint", "compile", "failure")
+"""Events that belong to the running phase, or begin one."""
 LOOKED_BACK = 64
 """Records at the end whose strides show whether the last step is a jump."""
 
@@ -176,6 +178,7 @@ class _Sweep:
         self.events = events
         self.found: list[_Draft] = []
         self.apart = False  # the last record is set aside, and so are its companions
+        self.alone: list[int] = []  # companions of no step record
         self.owners: list[Integers] = []
         self.members: list[Integers] = []
         """Rows of the log: step records (``owners``), and lines that add to them (``members``)."""
@@ -186,22 +189,18 @@ class _Sweep:
     def drafts(self) -> list[_Draft]:
         """Return the phases with the rows of their records."""
         events = self.events
-        asked = self._changing()
         begins: list[int] = []
         """The row at which each phase begins; it ends where the next one begins."""
-        others: list[tuple[int, int]] = []
-        for index in asked.tolist():
-            kind = self._add(index)
+        for index in self._changing().tolist():
+            self._add(index)
             begins += [index] * (len(self.found) - len(begins))
-            if kind == "other":
-                others.append((index, len(self.found) - 1))
-        rows = np.array(others, np.int64).reshape(-1, 2)
         evaluation = events.by_source(lambda source: source.rule.event == "eval")
-        for number, (draft, (begin, end)) in enumerate(zip(self.found, pairwise([*begins, len(events)]), strict=True)):
+        single = np.array(events.by_source(lambda source: source.rule.event in ("phase", "end", *_SINGLE))) & ~evaluation
+        single[self.alone] = True
+        for draft, (begin, end) in zip(self.found, pairwise([*begins, len(events)]), strict=True):
             own = slice(begin, end)
             draft.steps = chosen(own, where(self.is_step[own]))
-            draft.evals = begin + np.flatnonzero(evaluation[own])
-            draft.others = rows[rows[:, 1] == number, 0]
+            draft.evals, draft.others = (begin + np.flatnonzero(mask[own]) for mask in (evaluation, single))
         return self.found
 
     def _changing(self) -> Integers:
@@ -260,18 +259,17 @@ class _Sweep:
         place = int(before_in(self.steps, np.array([index]))[0])
         return int(numbers_in(chosen(self.steps, slice(place - 1, place)))[0]) if place and draft.last is not None else None
 
-    def _add(self, index: int) -> str:
-        """Add a record to the running phase or to one that it begins; return "other" if it is neither step nor evaluation."""
+    def _add(self, index: int) -> None:
+        """Add a record to the running phase or to one that it begins."""
         row = self.events[index]
         kind = row.rule.event
         if kind in (PASTED, JUMP):
             self.apart = True
             if (phase := self._running(row)) is not None:
                 phase.aside.append(index)
-            return kind
-        if self.companion[index]:
-            return self._companion(index, row)
-        if kind == "step":
+        elif self.companion[index]:
+            self._companion(index, row)
+        elif kind == "step":
             self._step(index, row)
         elif kind == "phase":
             self._phase(row)
@@ -280,11 +278,8 @@ class _Sweep:
             status = row.texts.get("status", "aborted" if phase.failed_end else "success").lower()
             phase.failed_end = status not in ("success", "ok")
             phase.ended = not phase.failed_end
-        elif kind in ("eval", "header", "checkpoint", "compile", "failure"):
+        elif kind in _SINGLE:
             self._single(row)
-        else:
-            return kind
-        return kind if kind in ("step", "eval") else "other"
 
     def _single(self, row: Row) -> None:
         """Begin another phase with a single event, or name the running one, to which it then belongs."""
@@ -302,16 +297,15 @@ class _Sweep:
             phase = self._open(row)
         phase.name, phase.named = name, True
 
-    def _companion(self, index: int, row: Row) -> str:
+    def _companion(self, index: int, row: Row) -> None:
         """Join a companion to the step record before it; if there is none, it is an event of its own."""
         phase = self._running(row)
         last = None if phase is None or phase.ended else self._last_step(phase, index)
         if last is None:
             self._single(row)
-            return "other"
-        if not self.apart:
+            self.alone.append(index)
+        elif not self.apart:
             self._join(np.array([last]), np.array([index]))
-        return "step"
 
     def _step(self, index: int, row: Row) -> None:
         phase = self._running(row)
