@@ -370,7 +370,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own += losses_left_over(left_over, phases, summaries)
     own += loss_doubts(phases, summaries, primary)
     if summaries and (saved := summaries[-1].checkpoints) is not None and saved.unsaved_step_count:
-        own += checkpoint_begun(saved, len(summaries) - 1, first_and_last(), last)
+        own += checkpoint_begun(len(summaries) - 1, first_and_last(), last)
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
     own += rates_contradicted(summaries)
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *held, *ending.problems]

@@ -300,7 +300,7 @@ class Checkpoints:
     latest: Sequence[Saved]
 
 
-def checkpoint_begun(found: Checkpoints, index: int, lines: Mapping[int, bytes], last: int) -> list[Problem]:
+def checkpoint_begun(index: int, lines: Mapping[int, bytes], last: int) -> list[Problem]:
     """Return a problem if another checkpoint began after line ``last``, that of the last step record of phase ``index``.
 
     ``lines`` are the first and the last ones of the run. Whether it was saved, and so what is unsaved, is unknown then.

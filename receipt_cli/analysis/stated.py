@@ -159,7 +159,7 @@ def complete(known: Facts, parameters: int | None, stated: Sequence[StatedFact],
             continue  # a price or a power: completes no rate
         logged = printed[name]
         if logged is not None:
-            if not _same(name, value, logged):
+            if not _same(value, logged):
                 against.append(Contradiction(name, value, logged))
             continue
         if name == _PEAK:
@@ -194,7 +194,7 @@ def _printed(known: Facts, parameters: int | None, definition: str | None) -> di
     }
 
 
-def _same(name: str, stated: float | str, printed: float | str) -> bool:
+def _same(stated: float | str, printed: float | str) -> bool:
     if isinstance(stated, str) or isinstance(printed, str):
         find = load_peaks().find
         one, other = find(str(stated)), find(str(printed))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,16 +21,10 @@ from receipt_cli.records.envelope import NO_RANK
 
 MAX_EPOCHS = 1_000_000
 """Epochs from here on have no step number: no training is so long, and the lengths of all epochs would have to be summed."""
+_COUNTED = ("step", "planned", "epoch")
+"""The columns that follow from the counters of epochs."""
 _ANNOUNCE = ("progress", "header", "phase")
 """The events whose counters hold for the step records after them."""
-
-
-class Counted(NamedTuple):
-    """Columns of a table ([n] each): the step, the planned steps, and the epoch."""
-
-    step: Floats
-    planned: Floats
-    epoch: Floats
 
 
 def count_epochs(table: EventTable) -> EventTable:
@@ -45,7 +38,7 @@ def count_epochs(table: EventTable) -> EventTable:
         running = _Running(table)
         table = table.where(~_evaluated(table, running))
         table = table.having(epoch_step=_unwrapped(table))
-        table = table.having(**counted(table, running)._asdict())
+        table = table.having(**counted(table, running))
         table = table.having(**_single_passes(table))
     return _records(table)
 
@@ -152,13 +145,13 @@ def _unwrapped(table: EventTable) -> Floats:
     return insides
 
 
-def counted(table: EventTable, running: _Running, unprinted: Mask | None = None) -> Counted:
-    """Return the columns that follow from the epoch counters.
+def counted(table: EventTable, running: _Running, unprinted: Mask | None = None) -> dict[str, Floats]:
+    """Return the columns (float64 [n]) that follow from the epoch counters, by name.
 
     ``unprinted`` is the mask of the records that print no step of their own (None: all without a step). All records count
     together: a table of several launches has to be counted for each launch.
     """
-    found = Counted(*(scratch(np.float64, len(table)) for _ in Counted._fields))
+    found = {name: scratch(np.float64, len(table)) for name in _COUNTED}
     every = dict[tuple[str, int, int], _Lengths]()
     zero = {source.grammar.id for source, rows, _ in table.parts if (table.column("epoch_number")[rows] == 0).any()}
 
@@ -170,7 +163,7 @@ def counted(table: EventTable, running: _Running, unprinted: Mask | None = None)
         block = table[part]
         kinds = block.by_source(lambda source: source.rule.event == "step")
         asked = kinds & (np.isnan(block.steps) if unprinted is None else unprinted[part])
-        steps, planned, epochs = (np.array(block.column(name)) for name in Counted._fields)
+        steps, planned, epochs = (np.array(block.column(name)) for name in _COUNTED)
         steps[asked] = np.nan
         printed = block.column("epoch_number")
         epoch, inside, length, plan = (running.of(block, name) for name in COUNTERS)
@@ -190,7 +183,7 @@ def counted(table: EventTable, running: _Running, unprinted: Mask | None = None)
             steps[rows] = before + inside[rows]
             total = before + (plan[rows] - epoch[rows] + first) * length[rows]
             planned[rows] = np.where(np.isnan(total), planned[rows], total)
-        for column, values in zip(found, (steps, planned, epochs), strict=True):
+        for column, values in zip(found.values(), (steps, planned, epochs), strict=True):
             column[part] = values
     return found
 
@@ -318,7 +311,7 @@ def recounted(table: EventTable) -> EventTable:
     numbered = ~np.isnan(table.column("epoch_number")) & table.by_source(counts)
     numbered &= table.by_source(lambda source: source.rule.counts == "epoch") | ~np.isnan(table.column("epoch_step"))
     unprinted = steps & (np.isnan(table.steps) | numbered)
-    return table.having(**counted(table, _Running(table), unprinted)._asdict()) if unprinted.any() else table
+    return table.having(**counted(table, _Running(table), unprinted)) if unprinted.any() else table
 
 
 def _records(table: EventTable) -> EventTable:

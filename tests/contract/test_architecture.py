@@ -78,7 +78,7 @@ CLASSES = {
     "events.copies": "_Prints",
     "events.counters": "Contest",
     "events.doubts": "Hole",
-    "events.epochs": "Counted _Lengths _Running",
+    "events.epochs": "_Lengths _Running",
     "events.file_order": "Lane Part SeveralRuns",
     "events.launches": "Launch _Walk",
     "events.naming.cells": "Ledger Notes Orphans Stretch _Columns _Part",

@@ -330,9 +330,9 @@ def _walk(events: EventTable, start: int, edges: Edges) -> _Walk:
 
 
 _DATED = compile_later(
-    rb"(?P<date>(?:19|20)\d\d([-/])[01]\d\2[0-3]\d)[ T_](?P<clock>\d\d:\d\d:\d\d)(?:[.,]\d{1,9})?"
-    rb"(?P<zone>Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)?(?: (?P<half>[AP]M)\b)?(?!\d)"
-    rb"|(?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) (?P<at>\d\d:\d\d:\d\d) (?P<where>[A-Z]{3,5} )?(?P<year>(?:19|20)\d\d)\b"
+    rb"(?:19|20)\d\d([-/])[01]\d\1[0-3]\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+    rb"(?P<zone>Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)?(?: [AP]M\b)?(?!\d)"
+    rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?P<where>[A-Z]{3,5} )?(?:19|20)\d\d\b"
 )
 _TO_CLOCK = (11, 7)
 """Bytes of a date before its clock: of one in numbers, and of the name of a month with a day."""
@@ -378,9 +378,9 @@ def _stamps(text: bytes) -> Iterator[Stamp]:
         before = text[max(start, found.start() - 120) : found.start()]
         opens = start >= found.start() - 120 and _OPENING.match(before) is not None
         if (opens or _STATING.search(before) is not None) and _OTHER.search(before) is None:
-            clock = _clock(found.groupdict())
+            clock = read_clock(found[0].replace(b"_", b" "))
             if not math.isnan(clock):
-                yield Stamp(1, clock, found["zone"] is not None or found["where"] in (b"UTC ", b"GMT "))
+                yield Stamp(1, math.floor(clock), found["zone"] is not None or found["where"] in (b"UTC ", b"GMT "))
 
 
 def _dated(text: bytes) -> Iterator[re.Match[bytes]]:
@@ -396,14 +396,3 @@ def _dated(text: bytes) -> Iterator[re.Match[bytes]]:
                 end = found.end()
                 break
         at = masked.find(CLOCK_MASKED, at + 1)
-
-
-def _clock(parts: dict[str, bytes | None]) -> float:
-    """Return the seconds since 1970 of a match of ``_DATED``, or NaN; a fraction of a second is left out."""
-    if parts["year"] is not None:
-        return read_clock(b"%b %b %b %b%b" % tuple(parts[key] or b"" for key in ("month", "day", "at", "where", "year")))
-    date, time, zone = (parts[key] or b"" for key in ("date", "clock", "zone"))
-    clock, half, hour = read_clock(b"%b %b%b" % (date, time, zone)), parts["half"], int(time[:2])
-    if half is None or hour > 12:
-        return clock
-    return clock + 3600 * ((hour % 12) + (12 if half == b"PM" else 0) - hour)
