@@ -199,7 +199,7 @@ def _growing(pairs: Sequence[tuple[str, Course, Course]], series: Series) -> str
     kinds = {kind: course(series, name) for kind, name in BUCKETS.items() if name in series}
     now = next(((a, r) for name, a, r in pairs if name == PAIRS[0][0] and len(a.values) == len(r.values)), None)
     if now is not None:
-        kinds["cache"] = now[1].minus(now[0])
+        kinds["cache"] = Course(now[1].steps, now[1].values - now[0].values)
     grown: dict[str, float] = {}
     for kind, one in kinds.items():
         rise, quarters = _rise(one), one.quarters

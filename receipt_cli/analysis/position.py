@@ -73,11 +73,11 @@ def find_position(table: EventTable, metrics: Iterable[str], others: Sequence[st
 def _position(table: EventTable, kind: PositionKind, columns: dict[str, Column]) -> Position:
     if len(columns) == 1 or kind != "cursor":
         name, column = next(iter(columns.items()))
-        lines = [table.line_of(name, column.row(0)), table.line_of(name, column.row(len(column.values) - 1))]
+        lines = [table[column.row(at)].line_of(name) for at in (0, len(column.values) - 1)]
         return Position(kind, float(column.values[0]), float(column.values[-1]), _by_step(table, column), lines)
     firsts, lasts = (" ".join(f"{name} {column.values[at]:.15g}" for name, column in columns.items()) for at in (0, -1))
-    of_first = [table.line_of(name, column.row(0)) for name, column in columns.items()]
-    of_last = [table.line_of(name, column.row(len(column.values) - 1)) for name, column in columns.items()]
+    of_first = [table[column.row(0)].line_of(name) for name, column in columns.items()]
+    of_last = [table[column.row(len(column.values) - 1)].line_of(name) for name, column in columns.items()]
     return Position(kind, firsts, lasts, None, [min(of_first), max(of_last)])
 
 

@@ -73,10 +73,6 @@ class Course:
         """The largest value. Raises ``ValueError`` if there is none."""
         return float(self.values.max())
 
-    def minus(self, other: Course) -> Course:
-        """Return the difference of two courses with the same records."""
-        return Course(self.steps, self.values - other.values)
-
     @property
     def quarters(self) -> tuple[float, float] | None:
         """The medians of the first and last quarters of the values; None for fewer than eight."""

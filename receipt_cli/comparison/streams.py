@@ -179,7 +179,7 @@ def _add(
         strength = "amount"
     found[name] = Stream(
         name, role, strength, places, values, Printing.of(statistic, values),
-        lambda index: table.line_of(name, column.row(int(at[index]))), decides=decides, by_order=by_order,
+        lambda index: table[column.row(int(at[index]))].line_of(name), decides=decides, by_order=by_order,
     )  # fmt: skip
 
 

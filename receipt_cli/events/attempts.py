@@ -12,7 +12,8 @@ Lines about one step are one record: the first line, or of a progress bar the la
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -160,7 +161,8 @@ class _BySteps:
             kept = self._same_step(index, numbered)
         else:
             # the step goes back: a late line if one of the records just before has this step, and no line of this rule yet
-            near = [self.steps[one] for one, _ in zip(self._back(index), range(LATE_RECORDS), strict=False)][::-1]
+            before = (self.steps[place] for place in range(index - 1, self.begins[-1] - 1, -1) if self.kept[place])
+            near = [*islice(before, LATE_RECORDS)][::-1]
             late = [one for one in near if one.step == row.step and row.rule.name not in self.additions.rules(one)]
             if late:
                 self.additions.add(late[0], row, noted=True)
@@ -178,12 +180,6 @@ class _BySteps:
                 break
         self.seen = index
         return self.latest if self.latest is not None and self.latest >= self.begins[-1] else None
-
-    def _back(self, index: int) -> Iterable[int]:
-        """Yield the indexes of the records before ``index`` in the running attempt, the nearest first."""
-        for place in range(index - 1, self.begins[-1] - 1, -1):
-            if self.kept[place]:
-                yield place
 
     def _same_step(self, index: int, before: int) -> bool:
         """Return whether a record with the step of the record ``before`` stays one of its own.

@@ -82,7 +82,7 @@ def _figures(index: int, row: Row, keys: Sequence[str]) -> Iterator[str]:
 
 
 def _named(row: Row) -> str:
-    return f"epoch {row.position:g}" if row.step is None else f"step {row.step}"
+    return f"epoch {row.metrics['epoch']:g}" if row.step is None else f"step {row.step}"
 
 
 def carry_doubts(whole: Sequence[Launch], parts: Sequence[list[Launch]]) -> None:

@@ -8,6 +8,7 @@ another model begins one wherever the steps go on. Otherwise it is the same run:
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -435,7 +436,9 @@ class _Walk:
         if event.rule.event == "eval":
             if event.step is None:
                 return self.starts.is_first_evaluation(self.begin, index, ended=self.ended)
-            return not first.precedes(event) and all(event.step != track.last_row.step for track in tracks.values())
+            epochs = event.metrics.get("epoch", 0.0), first.metrics.get("epoch", math.inf)
+            later = event.step > first.step if first.step is not None else epochs[0] > epochs[1]
+            return not later and all(event.step != track.last_row.step for track in tracks.values())
         return event.rule.event in ("header", "compile", "phase", "progress")
 
     def _trails(self, event: Row) -> bool:

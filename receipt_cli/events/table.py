@@ -561,25 +561,12 @@ class Row:
         """The row in the source."""
         return self.log.own_row(int(self.log.column("source")[self.number]), self.number)
 
-    @property
-    def position(self) -> float | None:
-        """The position in training: the step, else the epoch, else None."""
-        return self.metrics.get("epoch") if self.step is None else float(self.step)
-
     def line_of(self, name: str) -> int:
         """Return the line that prints a metric of the record, in the registry or outside of it."""
         held = (*self.source.metrics.get(name, ()), *self.source.others.get(name, ()))
         if all(column.lines is None for column in held):
             return self.line
         return int(_lines_of(held, slice(self._own, self._own + 1), np.array([self.line]))[0])
-
-    def precedes(self, evaluation: Row) -> bool:
-        """Return whether ``evaluation`` is of a later step than this record, and so of the run before it."""
-        if evaluation.rule.event != "eval":
-            return False
-        if evaluation.step is not None and self.step is not None:
-            return evaluation.step > self.step
-        return evaluation.metrics.get("epoch", 0.0) > self.metrics.get("epoch", math.inf)
 
 
 class Column(NamedTuple):
@@ -879,10 +866,6 @@ class EventTable:
         """Return the steps of the records that have a figure (float64 [m]); NaN if one has none."""
         return at_rows(self.steps, column.rows)
 
-    def line_of(self, name: str, row: int) -> int:
-        """Return the line that prints a metric of the record at ``row``, in the registry or outside of it."""
-        return self[row].line_of(name)
-
 
 def _any(held: Sequence[NumberColumn], own: Rows) -> bool:
     return any(len(values_at(column, own)[1]) for column in held)
@@ -981,7 +964,7 @@ def find_places(table: EventTable, printed: Column, windowed: Column, name: str,
     """Return the lines of the values of ``statistic``, among all ``printed`` values of a metric and those of its window."""
 
     def line(column: Column, place: int | None) -> int | None:
-        return None if place is None else table.line_of(name, column.row(place))
+        return None if place is None else table[column.row(place)].line_of(name)
 
     values = windowed.values
     odd = np.flatnonzero(~np.isfinite(values))

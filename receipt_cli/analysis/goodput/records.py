@@ -110,10 +110,6 @@ class Records(EventTable):
         """The number of pairs of neighbouring records in one attempt."""
         return self.count - len(self.starts)
 
-    def attempt_of(self, record: int) -> int:
-        """Return the index of the attempt of a record."""
-        return int(np.searchsorted(self.starts, record, "right")) - 1
-
     def first(self, counts: Integers) -> Integers:
         """Return the indexes of the first ``counts`` records of each attempt (``counts``: int64 [k])."""
         ends = np.cumsum(counts)

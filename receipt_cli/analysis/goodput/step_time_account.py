@@ -270,8 +270,9 @@ class _Phase:
         rooms: list[float | None] = []
         stamped = (self.times is not None or self.pace is not None) and not math.isnan(self.grain)
         clock = self.records.clock
-        for record in self.placed.at.tolist():
-            marks, attempt = self.placed.before[record], self.records.attempt_of(record)
+        attempts = (np.searchsorted(self.records.starts, self.placed.at, "right") - 1).tolist()
+        for record, attempt in zip(self.placed.at.tolist(), attempts, strict=True):
+            marks = self.placed.before[record]
             if record == self.records.starts[attempt]:
                 if record:
                     self._after_last(record - 1, marks, self._unprinted(attempt - 1, marks))

@@ -59,7 +59,7 @@ def test_no_column_can_be_changed(table: EventTable) -> None:
 def test_where_a_figure_is(table: EventTable) -> None:
     found = table.metric("loss")
     at = place_of(found.values, 5 - 7 / 10)
-    assert at is not None and (table.at[found.row(at)], table.line_of("loss", found.row(at))) == (table[7].at, 8)
+    assert at is not None and (table.at[found.row(at)], table[found.row(at)].line_of("loss")) == (table[7].at, 8)
     assert place_of(found.values, 77.0) is None
     norms = table.metric("grad_norm").chosen(np.arange(14) > 10)
     assert [(table.line[norms.row(n)], table.steps_of(norms)[n]) for n in range(3)] == [(34, 76.0), (37, 82.0), (40, 88.0)]
