@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipt_cli.analysis.checks import contradicted_metrics, outcome
@@ -14,6 +13,7 @@ from receipt_cli.api.view import View
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import InputError
+from receipt_cli.io.file_kinds import read_file
 from receipt_cli.receipts.production import MAX_DOCUMENT
 from receipt_cli.redaction.text import mask_texts
 from receipt_cli.render.scale import measure
@@ -50,13 +50,7 @@ def load(path: str | os.PathLike[str]) -> Receipt:
     Fields of a newer minor version are kept.
     """
     where = os.fsdecode(path)
-    try:
-        with Path(where).open("rb") as file:
-            data = file.read(MAX_DOCUMENT + 1)
-    except (OSError, ValueError) as error:
-        raise InputError("cannot read", where=where, why=getattr(error, "strerror", None) or str(error)) from error
-    if len(data) > MAX_DOCUMENT:
-        raise InputError("is too large for a receipt", where=where, why=f"more than {MAX_DOCUMENT} bytes")
+    data = read_file(where, MAX_DOCUMENT)
     wrong = next((finding for finding in validate_bytes(data, where) if finding.severity == "error"), None)
     if wrong is not None:
         why = f"{wrong.pointer or 'the document'}: {wrong.reason}"

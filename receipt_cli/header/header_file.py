@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.errors import InputError, UsageError
+from receipt_cli.errors import InputError, UsageError, system_errors
 from receipt_cli.header.document import ShapeError, facts_of, parse_object, unknown_note
 from receipt_cli.header.values import FactCollector, HeaderFact, checked, text, timestamp
 from receipt_cli.patterns import compile_later
@@ -165,11 +165,8 @@ def read_header_file(path: Path) -> dict[str, Any]:
     not JSON, of another kind, or has a value of the wrong type.
     """
     where = str(path)
-    try:
-        with path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError("cannot read the header file", why=error.strerror or "", where=where) from None
+    with system_errors(InputError, "cannot read the header file", where), path.open("rb") as stream:
+        content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise InputError("header file is too large", why=f"at most {MAX_BYTES} bytes", where=where)
     try:

@@ -137,11 +137,7 @@ class SpillBuffer:
 
     def view(self, dtype: type[Kind], start: int, count: int) -> NDArray[Kind]:
         """Return a view of ``count`` eight-byte numbers from number ``start`` on."""
-        assert self._map is not None
-        if self._file is not None:
-            self.flush()
-            show(8 * count)
-        return np.frombuffer(self._map, dtype, count, 8 * start)
+        return np.frombuffer(self.numbers("q", start, count), dtype)
 
     def _on_disk(self, size: int) -> bool:
         """Resize the file to ``size`` bytes and move the content there; return whether that worked."""

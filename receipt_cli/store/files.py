@@ -112,16 +112,11 @@ class Store:
         """Raise ``OutputError`` if the store is not writable; delete old leftovers of killed processes."""
         make_folder(self.root / "receipts")
         make_folder(self.scratch)
-        try:
-            with tempfile.TemporaryFile(dir=self.scratch):
-                pass
-            for path in self.scratch.iterdir():
+        with system_errors(OutputError, "cannot write", self.scratch), contextlib.suppress(FileNotFoundError):
+            tempfile.TemporaryFile(dir=self.scratch).close()
+            for path in self.scratch.iterdir():  # another batch may delete one at the same time
                 if path.stat().st_mtime < time.time() - LEFT_OVER_S:
                     path.unlink()
-        except FileNotFoundError:  # another batch deleted it
-            pass
-        except OSError as error:
-            raise OutputError("cannot write", where=str(self.scratch), why=error.strerror or str(error)) from error
 
     def receipts(self) -> Iterator[StoredReceipt]:
         """Yield the current receipt of every run, by the log's digest, the last run of a log last. Raises ``InputError``."""
@@ -317,12 +312,12 @@ def _receipts_in(folder: Path, log: str = "") -> list[StoredReceipt]:
 
 def _listed(folder: Path, start: str = "") -> list[Path]:
     """Return the entries of a folder whose names begin with ``start``, in order; [] for a missing folder."""
-    try:
+    with (
+        system_errors(InputError, "cannot read the store", folder),
+        contextlib.suppress(FileNotFoundError, NotADirectoryError),
+    ):
         return [folder / name for name in sorted(name for name in os.listdir(folder) if name.startswith(start))]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise InputError("cannot read the store", where=str(folder), why=error.strerror or str(error)) from error
+    return []
 
 
 def _read(path: Path) -> bytes:
