@@ -85,7 +85,7 @@ def _kinds(found: Iterable[_Found]) -> list[list[_Found]]:
     """Return the records of each kind, that of most records first: the words up to the number are the same."""
     kinds: dict[tuple[bytes, ...], list[_Found]] = {}
     for reading, at in found:
-        kinds.setdefault(tuple(b" ".join(text.split()) for text in reading.shape.literals[: at + 1]), []).append((reading, at))
+        kinds.setdefault(tuple(reading.shape.texts(at + 1)), []).append((reading, at))
     return [sorted(kind, key=lambda one: -one[0].shape.count) for kind in kinds.values()]
 
 
@@ -113,7 +113,7 @@ def _copies(kind: Sequence[_Found]) -> set[int]:
 
 
 def _values(reading: Reading, at: int) -> Iterator[tuple[int, float | None]]:
-    return zip(reading.shape.places, (token.value for token in reading.shape.columns[at].values), strict=False)
+    return zip(reading.shape.places, reading.shape.columns[at].numbers, strict=False)
 
 
 def _parted(training: Training, places: Sequence[int], count: int, copies: Set[int] = frozenset()) -> bool:
@@ -289,9 +289,8 @@ def induce_lines(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[In
 
 def _begins_as(reading: Reading, opening: Reading) -> bool:
     """Return whether two lines are the same up to what counts."""
-    last = max(at for at in (opening.counter.step, opening.counter.epoch) if at is not None)
-    one, other = ([b" ".join(text.split()) for text in r.shape.literals[: last + 1]] for r in (reading, opening))
-    return one == other and len(reading.shape.columns) > last
+    last = max(opening.counter.places)
+    return reading.shape.texts(last + 1) == opening.shape.texts(last + 1) and len(reading.shape.columns) > last
 
 
 def opens(reading: Reading, values: Reading, vocabulary: Vocabulary) -> bool:
@@ -316,7 +315,7 @@ def _beside(reading: Reading, training: Training, vocabulary: Vocabulary) -> str
     Empty for other lines.
     """
     shape, roles, group = reading.shape, reading.roles.values(), training.group
-    bare = reading.counter.step is None and reading.counter.epoch is None
+    bare = not reading.counter.places
     rate = reading.counter.mode == EPOCHS and {role.metric for role in roles} == {"learning_rate"}
     if not (bare or rate) or not roles or reading.evaluation or reading.bar:
         return ""

@@ -39,6 +39,11 @@ class Counter:
     heralded: bool = False
     of_epoch: bool = False
 
+    @property
+    def places(self) -> list[int]:
+        """The columns of the step and of the epoch, if they have one."""
+        return [at for at in (self.step, self.epoch) if at is not None]
+
 
 def glued_bar(shape: Shape) -> int:
     """Return the last column of a progress bar in front of the record on its line, or -1.

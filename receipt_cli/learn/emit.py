@@ -388,7 +388,7 @@ def _unread(main: Reading, cells: Mapping[int, Cell], others: Iterable[Reading])
         figures = figures or _is_cut(main.shape, other.shape)
         if figures and _beginning(other.shape, last) == begun and _one_total(main, other, last):
             columns = [other.shape.columns[named[key]] for key in COUNTERS if key in named]
-            rows = list(zip(*([token.value for token in column.values] for column in columns), strict=True))
+            rows = list(zip(*(column.numbers for column in columns), strict=True))
             if main.counter.mode == EPOCHS and main.counter.step is not None:  # of these bars only full ones are read
                 rows = [row for row, token in zip(rows, columns[0].values, strict=True) if token.value == token.total]
             places = [tuple(v for v in row if v is not None) for row in rows if all(v is not None and v >= least for v in row)]
@@ -408,7 +408,7 @@ def _torn(shape: Shape, other: Shape) -> bool:
 def _is_cut(shape: Shape, other: Shape) -> bool:
     """Return whether records of ``other`` are those of ``shape``, cut at a place before their end."""
     end = len(other.columns)
-    whole, part = ([b" ".join(text.split()) for text in each.literals] for each in (shape, other))
+    whole, part = shape.texts(), other.texts()
     return end < len(shape.columns) and whole[:end] == part[:end] and whole[end].startswith(part[end])
 
 
@@ -425,18 +425,18 @@ def _beginning(shape: Shape, last: int) -> list[bytes] | None:
     """Return the texts of a record up to its column ``last``, without a bar before it; None if it has fewer columns."""
     begin = glued_bar(shape) + 1
     begin = begin if begin <= last else 0
-    texts = [b" ".join(text.split()) for text in shape.literals[begin : last + 1]]
+    texts = shape.texts(last + 1)[begin:]
     return [texts[0].lstrip(b"] \t" if begin else None), *texts[1:]] if last < len(shape.columns) else None
 
 
 def kin(main: Reading, other: Reading) -> Reading | None:
     """Return ``other`` read as ``main`` is, if its records begin as those do, with the same counters, and have their figures."""
-    counting = [at for at in (main.counter.step, main.counter.epoch) if at is not None]
+    counting = main.counter.places
     last = max(counting, default=main.loss if main.loss is not None else -1)
     if main.bar and (behind := _behind_bar(main, other)) is not None:
         return behind
-    begun = [[b" ".join(text.split()) for text in r.shape.literals[: last + 1]] for r in (main, other)]
-    if last < 0 or begun[0] != begun[1] or len(other.shape.columns) <= last or other.indented != main.indented:
+    begun = last >= 0 and main.shape.texts(last + 1) == other.shape.texts(last + 1)
+    if not begun or len(other.shape.columns) <= last or other.indented != main.indented:
         return None
     if other.told_by or other.apart or not _one_total(main, other, last):
         return None
@@ -455,8 +455,11 @@ def kin(main: Reading, other: Reading) -> Reading | None:
 def _behind_bar(main: Reading, other: Reading) -> Reading | None:
     """Return the part of ``other`` that is the bar of ``main``, if another record stands behind it on the line."""
     one, two, end = main.shape, other.shape, len(main.shape.columns)
-    alike = [b" ".join(text.split()) for text in one.literals[:end]] == [b" ".join(text.split()) for text in two.literals[:end]]
-    if not alike or len(two.columns) <= end or not two.literals[end].startswith(one.literals[end].rstrip() or b"\0"):
+    if (
+        one.texts(end) != two.texts(end)
+        or len(two.columns) <= end
+        or not two.literals[end].startswith(one.literals[end].rstrip() or b"\0")
+    ):
         return None
     shape = replace(two, columns=two.columns[:end], literals=[*two.literals[:end], OPEN])
     return replace(other, shape=shape, names=other.names[:end], counter=main.counter, roles=main.roles, glued=-1)
@@ -464,9 +467,8 @@ def _behind_bar(main: Reading, other: Reading) -> Reading | None:
 
 def _fits(main: Reading, other: Reading) -> bool:
     """Return whether records of ``other`` may be of the series of ``main``: few of its positions are taken."""
-    places = [at for at in (main.counter.epoch, main.counter.step) if at is not None]
-    columns = [[reading.shape.columns[at] for at in places] for reading in (main, other)]
-    rows = [set(zip(*([token.value for token in column.values] for column in each), strict=True)) for each in columns]
+    places = main.counter.places
+    rows = [set(zip(*(r.shape.columns[at].numbers for at in places), strict=True)) for r in (main, other)]
     return not other.evaluation or rows[0].isdisjoint(rows[1])
 
 
@@ -482,7 +484,7 @@ def bare_figures(main: Reading) -> dict[int, Role]:
         plain = column.kind == NUMBER and not column.integer and name.text and not name.sure and name.unit in (None, "%")
         apart = at in main.roles or name.evaluation or name.several or name.bracket or at <= main.glued
         spoken = 0 < len(words) <= 3 and vocabulary.foreign.isdisjoint(words) and name.text[:1].isalpha()
-        moves = len({token.value for token in column.values}) > 1
+        moves = column.distinct > 1
         if plain and spoken and moves and not apart and counter_of(words, vocabulary) is None and len(found) < MOST_BARE:
             found[at] = Role(PART, unit="percent" if name.unit == "%" else None)
     return found
@@ -513,7 +515,7 @@ def foreign(rule: Induced, others: Iterable[Reading]) -> list[Foreign]:
         moving = shape.count <= 2 or any(c.rises or c.drops for c in shape.columns if c.integer)
         end = ends.get((*shape.literals[1:], *(column.kind for column in shape.columns)))
         if moving and not reading.evaluation and end is not None and shape.literals[0].strip().endswith(end.strip()):
-            rows = zip(*([token.value for token in shape.columns[at].values] for at in rule.counting), strict=True)
+            rows = zip(*(shape.columns[at].numbers for at in rule.counting), strict=True)
             places = [tuple(value for value in row if value is not None) for row in rows]
             found.append(Foreign(rule.name, shape.samples[0], shape.count, places))
     return found

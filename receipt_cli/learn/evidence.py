@@ -94,8 +94,7 @@ class Explanation:
         if self.group is None:
             return (self,)
         counter, columns = self.group.main.counter, self.group.main.shape.columns
-        counting = [columns[at] for at in (counter.epoch, counter.step) if at is not None]
-        return (self.count, *((column.first, column.last) for column in counting))
+        return (self.count, *((columns[at].first, columns[at].last) for at in counter.places))
 
     def rivals(self, other: Explanation) -> bool:
         """Return whether both cannot be read: they stand among each other, and give other steps, or each a loss."""
@@ -243,7 +242,7 @@ def _lacks_loss(reading: Reading, vocabulary: Vocabulary) -> bool:
 def _place(group: Group, choose: Callable[[list[int]], int]) -> int:
     """Return the place of the counter of a group that ``choose`` takes of two, or of its first metric if none counts."""
     main = group.main
-    return choose([at for at in (main.counter.step, main.counter.epoch) if at is not None] or [*main.roles][:1])
+    return choose(main.counter.places or [*main.roles][:1])
 
 
 MANY = 4
@@ -266,7 +265,7 @@ def _is_outnumbered(group: Group, readings: Sequence[Reading]) -> bool:
     return any(
         r.counter.mode == GLOBAL and not (r.counter.tentative or r.evaluation or r.bar)
         and r.shape.count >= MANY * group.count
-        and any(len({t.value for t in c.values}) * 2 > len(c.values) for c in r.shape.columns if not c.integer)
+        and any(c.varies and not c.integer for c in r.shape.columns)
         for r in others
     )  # fmt: skip
 

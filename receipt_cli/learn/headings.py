@@ -44,7 +44,7 @@ def counted_values(reading: Reading) -> list[float | None]:
     step = reading.counter.step
     if step is None and reading.counter.mode == EPOCHS:
         step = reading.counter.epoch
-    return [] if step is None else [token.value for token in reading.shape.columns[step].values]
+    return [] if step is None else reading.shape.columns[step].numbers
 
 
 MAX_HEADING = 24
@@ -202,8 +202,7 @@ def in_turn(heads: Shape, records: Shape, *, again: int = 0) -> bool:
 
 def beginning(reading: Reading) -> tuple[bytes, ...]:
     """Return the words of three letters or more before the first counter, or before the first metric; without a bar's before."""
-    counters = [at for at in (reading.counter.step, reading.counter.epoch) if at is not None]
-    first = min(counters or list(reading.roles)[:1], default=0)
+    first = min(reading.counter.places or list(reading.roles)[:1], default=0)
     texts = reading.shape.literals[reading.glued + 1 if reading.glued < first else 0 : first + 1]
     return tuple(word for text in texts for word in _LONG_WORD.findall(text.lower()))
 

@@ -216,7 +216,7 @@ def _is_sum(shape: Shape, number: int) -> bool:
         places.append(places[-1] + 1)
     if len(places) < 2 or shape.literals[number + 1].strip() != b"=":
         return False
-    columns = [[token.value for token in shape.columns[at].values] for at in (number, *places)]
+    columns = [shape.columns[at].numbers for at in (number, *places)]
     rows = [[value for value in row if value is not None] for row in zip(*columns, strict=False)]
     return bool(rows) and all(len(row) == len(columns) and abs(row[0] - sum(row[1:])) <= 1e-3 * abs(row[0]) for row in rows)
 
@@ -227,7 +227,7 @@ def _is_total(shape: Shape, names: Sequence[Name], number: int, vocabulary: Voca
     No number beside it is called a loss of training as a whole.
     """
     column, name = shape.columns[number], names[number]
-    values = [token.value for token in column.values if token.value is not None]
+    values = [value for value in column.numbers if value is not None]
     rising = all(a <= b for a, b in pairwise(values))
     if column.kind != NUMBER or column.integer or name.unit or name.follows or name.evaluation or not name.sure or rising:
         return False

@@ -44,8 +44,7 @@ def _key(record: bytes) -> bytes:
 
 def _moving(reading: Reading) -> int:
     """Return 1 where a number that is not whole differs from record to record, else 0."""
-    values = [[token.value for token in c.values] for c in reading.shape.columns if c.kind == NUMBER and not c.integer]
-    return int(any(len(set(found)) > 2 for found in values))
+    return int(any(c.kind == NUMBER and not c.integer and c.distinct > 2 for c in reading.shape.columns))
 
 
 SHOWN = 3
@@ -75,8 +74,7 @@ def _is_counted(reading: Reading) -> bool:
     else moves; what a bar says of its own speed is no figure of a training.
     """
     kinds = {role.kind for role in reading.roles.values()}
-    counter, columns = reading.counter, reading.shape.columns
-    places = [at for at in (counter.step, counter.epoch) if at is not None]
+    counter, columns, places = reading.counter, reading.shape.columns, reading.counter.places
     if counter.heading is None and not places:
         return False
     if kinds - {METRIC, TIMING}:
@@ -84,7 +82,7 @@ def _is_counted(reading: Reading) -> bool:
     rises = counter.heading is not None or any(_rises(reading, at) for at in places)
     speed = {at for at, role in reading.roles.items() if role.kind in (METRIC, TIMING)} if reading.bar else set[int]()
     beside = (c for at, c in enumerate(columns) if c.kind == NUMBER and not c.integer and at not in (*places, *speed))
-    return reading.shape.count >= FEWEST and rises and any(len({token.value for token in c.values}) > 1 for c in beside)
+    return reading.shape.count >= FEWEST and rises and any(c.distinct > 1 for c in beside)
 
 
 def _rises(reading: Reading, at: int) -> bool:
@@ -108,7 +106,7 @@ def may_be_figures(reading: Reading, vocabulary: Vocabulary) -> bool:
         return True
     if prepares or not (rising or reading.evaluation):
         return False
-    counts = reading.bar or any(at in rising and reading.names[at].words for at in (reading.counter.step, reading.counter.epoch))
+    counts = reading.bar or any(at in rising and reading.names[at].words for at in reading.counter.places)
     moving = ({token.value or 0.0 for token in c.values} for c in columns if c.kind in (NUMBER, RATE) and not c.integer)
     return counts or any(len(values) > 2 or any(value % 1 for value in values if len(values) > 1) for values in moving)
 

@@ -55,7 +55,7 @@ class Reading:
     @property
     def family(self) -> tuple[bytes, ...]:
         """The key of one kind of records: the literals up to the counter, or to the first metric."""
-        counters = [at for at in (self.counter.step, self.counter.epoch) if at is not None]
+        counters = self.counter.places
         literals = self.shape.literals[: max(counters or list(self.roles)[:1]) + 1]
         kinds = ",".join(self.shape.columns[at].kind for at in counters).encode()
         if self.glued >= 0 and len(literals) == self.glued + 2:
@@ -100,18 +100,8 @@ def _kinds(r: Reading) -> set[str]:
     return {role.kind for role in r.roles.values()}
 
 
-def _values(r: Reading, at: int) -> list[float | None]:
-    return [token.value for token in r.shape.columns[at].values]
-
-
 def _rises(r: Reading) -> bool:
     return r.counter.epoch is not None and r.shape.columns[r.counter.epoch].rises > 0
-
-
-def _varies(r: Reading) -> bool:
-    """Return whether hardly two losses are equal: equal values are a setting."""
-    values = _values(r, r.loss or 0)
-    return len(set(values)) * 2 > len(values)
 
 
 def _counts_steps(r: Reading) -> bool:
@@ -130,9 +120,9 @@ def _figures_of_steps(r: Reading) -> bool:
 def _figures_of_epochs(r: Reading) -> bool:
     """Return whether parts of a loss stand on records of epochs, or a perplexity, or a likelihood, that varies."""
     told = [at for at, role in r.roles.items() if role.metric == "perplexity" or "likelihood" in r.names[at].words]
-    values = [value for at in told[:1] for value in _values(r, at)]
+    varies = any(r.shape.columns[at].varies for at in told[:1])
     headed = r.counter.epoch is None and r.counter.heading is not None
-    return r.counter.mode == EPOCHS and (headed or _rises(r)) and (PART in _kinds(r) or len(set(values)) * 2 > len(values) > 0)
+    return r.counter.mode == EPOCHS and (headed or _rises(r)) and (PART in _kinds(r) or varies)
 
 
 def _scores(r: Reading) -> bool:
@@ -147,8 +137,8 @@ def _scores(r: Reading) -> bool:
     evaluated = {" ".join(name.spelled[1:]) for name in r.names if name.evaluation}
     spoken = r.counter.epoch is not None and not r.vocabulary.training.isdisjoint(r.names[r.counter.epoch].spelled)
     told = [at for at, role in scores if role.rank == TRAINED or r.names[at].words in evaluated or spoken]
-    many = len(scores) > 1 and r.shape.count >= FEW and all(len({*_values(r, at)}) > 2 for at, _ in scores)
-    return r.counter.mode == EPOCHS and _rises(r) and (many or any(len({*_values(r, at)}) > 1 for at in told))
+    many = len(scores) > 1 and r.shape.count >= FEW and all(r.shape.columns[at].distinct > 2 for at, _ in scores)
+    return r.counter.mode == EPOCHS and _rises(r) and (many or any(r.shape.columns[at].distinct > 1 for at in told))
 
 
 def _times(r: Reading) -> bool:
@@ -164,7 +154,8 @@ def _timed_parts(r: Reading) -> bool:
     told = [(at, 4 if role.kind == TIMING else 1) for at, role in r.roles.items() if role.kind in (PART, TIMING)]
     if r.counter.mode != ABSENT or not {PART, TIMING} <= _kinds(r):
         return False
-    return all(r.names[at].sure and len({*_values(r, at)}) * 5 > len(_values(r, at)) * often for at, often in told)
+    columns = r.shape.columns
+    return all(r.names[at].sure and 5 * columns[at].distinct > often * len(columns[at].values) for at, often in told)
 
 
 def _uncounted(r: Reading) -> bool:
@@ -179,7 +170,7 @@ def _lone(r: Reading) -> bool:
     metrics = sum(role.kind in (METRIC, LOSS) for role in r.roles.values())
     words = r.names[r.loss].spelled if r.loss is not None else ()
     trained = not r.vocabulary.training.isdisjoint(words) and r.shape.count >= FEW
-    return _uncounted(r) and not (_varies(r) and (metrics > 1 or trained or r.numbered))
+    return _uncounted(r) and not (r.shape.columns[r.loss or 0].varies and (metrics > 1 or trained or r.numbered))
 
 
 def _bar_without_steps(r: Reading) -> bool:
@@ -202,7 +193,7 @@ def _unnumbered(r: Reading) -> bool:
         return epoch is None
     column = r.shape.columns[epoch]
     often = column.rises > 0 and not 3 * (column.rises + 1) < 2 * column.count <= 4 * (column.rises + 1)
-    return not (often and _varies(r) and r.loss is not None)
+    return not (often and r.shape.columns[r.loss or 0].varies and r.loss is not None)
 
 
 def _ends_back(r: Reading) -> bool:

@@ -82,7 +82,7 @@ def _rivals(
     for at, role in enumerate(roles if chosen is not None else ()):
         if chosen is None or role is None or role.kind != LOSS or at == chosen or role.rank >= PLAIN:
             continue
-        one, other = ({token.value for token in shape.columns[place].values} for place in (chosen, at))
+        one, other = ({*shape.columns[place].numbers} for place in (chosen, at))
         kinds = {not vocabulary.kinds.isdisjoint(names[place].spelled) for place in (chosen, at)}
         if len(kinds) == 1 and one != other and "perplexity" not in {r.metric for r in metrics.values()}:
             return names[chosen].text, names[at].text
@@ -154,7 +154,7 @@ def _figures(shape: Shape, names: list[Name], counter: Counter, vocabulary: Voca
     for at, (name, column) in enumerate(zip(names, shape.columns, strict=True)):
         words = set(name.words.split())
         plain = column.kind == NUMBER and not column.integer and name.sure and name.text and name.unit is None
-        moves = len({token.value for token in column.values}) * 2 > len(column.values)
+        moves = column.varies
         if plain and moves and words and not (words & aside or name.evaluation or name.several):
             found[at] = Role(PART)
     return found if len(found) > 1 and shape.count >= FEW and counter.heading is None else {}
@@ -166,8 +166,8 @@ def _values(shape: Shape, names: list[Name], counter: Counter) -> dict[int, Role
     words = re.findall(rb"[A-Za-z]{2,}", b" ".join(shape.literals))
     if place is None or len(words) > 1 or not names[place].words or counter.mode not in (GLOBAL, EPOCHS) or shape.count < FEW:
         return {}
-    moving = [at for at, c in enumerate(shape.columns) if c.kind == NUMBER and not c.integer and at > place]
-    moving = [at for at in moving if len({token.value for token in shape.columns[at].values}) * 2 > shape.columns[at].count > 0]
+    moving = [at for at, c in enumerate(shape.columns) if c.kind == NUMBER and not c.integer and 2 * c.distinct > c.count > 0]
+    moving = [at for at in moving if at > place]
     return {moving[0]: Role(PART)} if moving else {}
 
 
@@ -259,7 +259,7 @@ def _is_time(shape: Shape, names: list[Name], at: int, vocabulary: Vocabulary) -
         return True
     if "cost" not in names[at].words.split():
         return False
-    values = [token.value for token in shape.columns[at].values if token.value is not None]
+    values = [value for value in shape.columns[at].numbers if value is not None]
     third = max(1, len(values) // 3)
     first, last = sum(values[:third]) / third, sum(values[-third:]) / third
     return len(values) > 1 and not last < first - 0.02 * abs(first)

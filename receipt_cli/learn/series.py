@@ -110,11 +110,11 @@ def _is_one_sequence(readings: Sequence[Reading]) -> bool:
     known: list[int] = []
     for reading in readings:
         shape, counter = reading.shape, reading.counter
-        places = [at for at in (counter.step, counter.epoch) if at is not None]
+        places = counter.places
         if counter.mode not in (GLOBAL, EPOCHS) or len(places) != 1 or counter.heading is not None:
             return False
         column = shape.columns[places[0]]
-        values = [token.value for token in column.values]
+        values = column.numbers
         if column.count != shape.count or column.rises != column.count - 1:
             return False
         columns.append(column)
@@ -275,7 +275,7 @@ FEWEST_SUMMED = 2
 def _begins_over(reading: Reading, losses: Sequence[Reading]) -> bool:
     """Return whether records without a loss stand behind all that have one, or before them, and count the same once more."""
     shapes, counter = [r.shape for r in losses], reading.counter
-    places = [at for at in (counter.epoch, counter.step) if at is not None]
+    places = counter.places[::-1]
     first, last = min(shapes, key=lambda shape: shape.first), max(shapes, key=lambda shape: shape.last)
     if reading.bar or any(len(shape.columns) <= max(places, default=-1) for shape in shapes):
         return False

@@ -69,6 +69,21 @@ class Column:
     grouped: bool = False
 
     @property
+    def numbers(self) -> list[float | None]:
+        """The first values."""
+        return [token.value for token in self.values]
+
+    @property
+    def distinct(self) -> int:
+        """How many of the first values differ."""
+        return len({*self.numbers})
+
+    @property
+    def varies(self) -> bool:
+        """True where hardly two of the first values are equal: equal values are a setting."""
+        return 2 * self.distinct > len(self.values)
+
+    @property
     def ordinal(self) -> bool:
         """True for ``1st``, ``2nd``, ``19342th``."""
         return self.integer and any(token.unit in ORDINALS for token in self.values)
@@ -167,6 +182,10 @@ class Shape:
     """The texts of such lines, without their envelopes."""
     sectioned: bool = False
     """True where every record is somewhere between such a line and the next that speaks of training."""
+
+    def texts(self, end: int | None = None) -> list[bytes]:
+        """Return the literals, up to the column ``end``, with one blank for each run of them, and none outside."""
+        return [b" ".join(text.split()) for text in self.literals[:end]]
 
     def add_all(self, records: Sequence[Found]) -> None:
         """Add records, in their order."""
