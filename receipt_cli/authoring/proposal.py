@@ -154,23 +154,20 @@ class _Author:
             return None
         samples = {rule.name: rule.samples for rule in learned.rules}
         forms = {rule.name: list(simple_forms(rule.body, rule.samples)) for rule in learned.rules}
-        seen = {rule.name: rule.group.count if rule.group is not None else rule.count for rule in learned.rules}
+        seen = {rule.name: rule.records for rule in learned.rules}
         questions = [q for rule in learned.rules if rule.group is not None for q in assign(rule.group.main, {}).questions]
         shown = [line for line in map(self._shown, learned.silent) if line is not None and len(line) <= MAX_SILENT_TEXT]
         silent = list(dict.fromkeys(shown))
-        last = {name: found[-1] for name, found in forms.items()}
-        for turn in range(3):
-            bodies = {name: found[min(turn, len(found) - 1)] for name, found in forms.items()}
-            draft = self._try(definition, bodies, samples, seen, questions, silent, read)
-            if draft is not None:
-                return draft
-        best = dict(last)
-        for name, found in forms.items():
-            for form in found[:-1]:
-                if self._try(definition, {**best, name: form}, samples, seen, questions, silent, read) is not None:
-                    best[name] = form
-                    break
-        return self._try(definition, best, samples, seen, questions, silent, read)
+
+        def attempt(bodies: Mapping[str, Body]) -> Proposal | None:
+            return self._try(definition, bodies, samples, seen, questions, silent, read)
+
+        draft = attempt({name: found[0] for name, found in forms.items()})
+        bodies = {name: found[-1] for name, found in forms.items()}
+        for name, found in forms.items() if draft is None else ():  # each as readable as the others allow
+            tried = ((form, attempt({**bodies, name: form})) for form in found)
+            bodies[name], draft = next(((form, made) for form, made in tried if made is not None), (found[-1], None))
+        return draft
 
     def of_survey(self, learned: Learned | None, answers: Sequence[Answer], line: int | None) -> Proposal | None:
         """Return a draft for the records most like training, or chosen by the line or the answers."""
@@ -216,7 +213,7 @@ class _Author:
             samples: dict[str, Sequence[bytes]] = {guess.rule: guess.samples}
             seen = {guess.rule: guess.count}
             if heading is not None:
-                samples[heading.name], seen[heading.name] = heading.samples, heading.count
+                samples[heading.name], seen[heading.name] = heading.samples, heading.records
             found = self._try(self._definition(), {**beside, guess.rule: body}, samples, seen, questions, ())
             if found is not None:
                 return found

@@ -27,31 +27,23 @@ from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.events.table import EventTable
 from receipt_cli.grammar.catalog import INDUCED, INDUCED_PATH
-from receipt_cli.grammar.model import Grammar
+from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.joined_parts import Stream
-from receipt_cli.problems import Lack, Problem
+from receipt_cli.patterns import compile_later
+from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Lack, Problem, pointer
+from receipt_cli.records.envelope import behind_heads, plain
+from receipt_cli.records.heuristics import STEP_LINE
+from receipt_cli.scan.columns import RuleColumns
 from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.forms import MARK
+from receipt_cli.scan.last_record import shape_of
 from receipt_cli.scan.segment import SegmentBody
 
 if TYPE_CHECKING:
     from receipt_cli.learn.learned import Learned
     from receipt_cli.learn.vocabulary import Vocabulary
-from typing import TYPE_CHECKING
-
-from receipt_cli.grammar.model import Rule
-from receipt_cli.patterns import compile_later
-from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, pointer
-from receipt_cli.records.envelope import behind_heads
-from receipt_cli.scan.columns import RuleColumns
-
-if TYPE_CHECKING:
-    from receipt_cli.learn.learned import Learned
-from receipt_cli.records.envelope import plain
-from receipt_cli.records.heuristics import STEP_LINE
-from receipt_cli.scan.forms import MARK
-from receipt_cli.scan.last_record import shape_of
 
 WHERE = f"grammars/{INDUCED_PATH}"
 GENERIC = "generic@v2"

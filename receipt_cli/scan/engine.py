@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from receipt_cli.definitions.failure_markers import Catalogue, Marker
+from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.grammar.model import COMPANION, Grammar, Rule
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import MASK, plain, without_count
@@ -71,11 +71,7 @@ class Engine:
                     continue  # another version of this trainer reads the same text: one pass serves both
                 for literal in literals:
                     self.rules_by_literal.setdefault(literal, []).append((order, grammar, number, event == "ignored"))
-        self.markers_by_literal: dict[bytes, list[Marker]] = {}
-        for marker in catalogue.markers:
-            for literal in marker.literals:
-                self.markers_by_literal.setdefault(literal, []).append(marker)
-        self.prefilter = Prefilter(sorted({*self.rules_by_literal, *self.markers_by_literal}))
+        self.prefilter = Prefilter(sorted({*self.rules_by_literal, *catalogue.by_literal}))
         self._step_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event == "step"}
         kinds = ("step", COMPANION, "eval")
         self._figure_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event in kinds}
@@ -367,7 +363,7 @@ class Engine:
             found = {entry[0]: entry[1:] for literal in literals for entry in self.rules_by_literal.get(literal, ())}
             entries = [found[order] for order in sorted(found)]
             tried = [(grammar, grammar.rule(number), ignored) for grammar, number, ignored in entries]
-            markers = {m.id: m for literal in sorted(literals) for m in self.markers_by_literal.get(literal, ())}
+            markers = {m.id: m for literal in sorted(literals) for m in self.catalogue.by_literal.get(literal, ())}
             known = self._candidates_of[literals] = Candidates(tried, [*markers.values()])
         return known
 
