@@ -14,7 +14,7 @@ from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.detect.generic import load_generic
 from receipt_cli.errors import UsageError
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
-from receipt_cli.learn.emit import GROUPED_TEXT, NUMBER_TEXT, UNIT, Cell, counter_cell, field_name, rule
+from receipt_cli.learn.emit import GROUPED_TEXT, NUMBER_TEXT, UNIT, Cell, Spec, counter_cell, field_name, rule
 from receipt_cli.learn.names import SCORE
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.tokens import FRACTION, NUMBER
@@ -48,29 +48,45 @@ class Question(NamedTuple):
 
 @dataclass
 class Assignment:
-    """The fields of one kind of records; ``places`` maps a column to (field, field of its total or None)."""
+    """How the numbers of one kind of records are read, by their columns, and what is open about them."""
 
     reading: Reading
     event: str = "step"
-    fields: dict[str, dict[str, Any]] = field(default_factory=dict)
-    places: dict[int, tuple[str, str | None]] = field(default_factory=dict)
+    cells: dict[int, Cell] = field(default_factory=dict)
     epochs_from: int = 1
     questions: list[Question] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.names = names_of(self.reading)
+
     @property
-    def cells(self) -> dict[int, Cell]:
-        """How each number with a field is read, by its column."""
-        columns = self.reading.shape.columns
-        found: dict[int, Cell] = {}
-        for at, (name, total) in self.places.items():
-            if name in STRUCTURE and columns[at].integer:
-                counter = counter_cell(columns[at], name, total)
-                found[at] = Cell(counter.pattern, {**counter.fields, name: self.fields[name]})
-                continue
-            number = GROUPED_TEXT if columns[at].grouped else NUMBER_TEXT
-            scale = "[KkMGBT]?+" if self.fields[name].get("printed_in") == "si" else ""
-            found[at] = Cell(f"(?P<{name}>{number}{scale}){UNIT}", {name: self.fields[name]})
-        return found
+    def fields(self) -> dict[str, Spec]:
+        """The declaration of each field."""
+        return {name: spec for cell in self.cells.values() for name, spec in cell.fields.items()}
+
+    def count(self, at: int, name: str, total: str | None = None, kind: str = "integer") -> None:
+        """Read the column ``at`` as the counter ``name``, and the total that it prints as ``total``."""
+        cell = counter_cell(self.reading.shape.columns[at], name, total)
+        self.cells[at] = Cell(cell.pattern, {**cell.fields, name: {"type": kind}})
+
+    def keep(self, at: int, name: str, unit: str | None = None, metric: str | None = None) -> None:
+        """Read the column ``at`` as the field ``name``, which is of ``metric`` if that is another, and printed in ``unit``."""
+        told = {"type": "number", "metric": metric, "printed_in": unit}
+        spec: Spec = {key: value for key, value in told.items() if value is not None}
+        number = GROUPED_TEXT if self.reading.shape.columns[at].grouped else NUMBER_TEXT
+        scale = "[KkMGBT]?+" if unit == "si" else ""
+        self.cells[at] = Cell(f"(?P<{name}>{number}{scale}){UNIT}", {name: spec})
+
+    def ask(self, at: int, text: str, *roles: str, values: bool = True) -> None:
+        """Ask about the number of the column ``at``, which may have one of ``roles``; show its first ``values``."""
+        shown = f" ({self.values(at)})" if values else ""
+        answers = tuple(f"{_word(self.names[at])}={role}" for role in roles)
+        self.questions.append(Question(f"{self.names[at]!r}{shown} {text}", answers))
+
+    def values(self, at: int) -> str:
+        """Return the first values of the column ``at``, as text."""
+        values = self.reading.shape.columns[at].numbers[:SHOWN]
+        return ", ".join(f"{value:g}" for value in values if value is not None) or "no number"
 
 
 def read_answers(options: Sequence[str]) -> list[Answer]:
@@ -150,27 +166,26 @@ def _near(word: str, known: Sequence[str]) -> str:
 def assign(reading: Reading, answers: Mapping[str, Answer], record: str | None = None) -> Assignment:
     """Return the fields of the records of ``reading``: roles by the answers, else its own; doubts become questions."""
     made = Assignment(reading, "eval" if record == "eval" or (reading.evaluation and record is None) else "step")
-    names, columns = names_of(reading), reading.shape.columns
-    told = {at: answers[name] for at, name in enumerate(names) if name in answers}
-    counted = _count(made, names, told, record)
+    columns = reading.shape.columns
+    told = {at: answers[name] for at, name in enumerate(made.names) if name in answers}
+    counted = _count(made, told, record)
     for at, column in enumerate(columns):
         answer = told.get(at)
         if at in counted or (answer is not None and answer.role in (*COUNTING, "skip")) or column.kind != NUMBER:
             continue
         if answer is not None:
-            _add_answered(made, at, names[at], answer)
+            _add_answered(made, at, answer)
         elif at in reading.roles:
-            _add_role(made, at, names[at])
-    if not any(name not in STRUCTURE for name in made.fields):
-        _keep_others(made, names, told)
+            _add_role(made, at)
+    if made.fields.keys() <= STRUCTURE:
+        _keep_others(made, told)
     if reading.evaluation and record is None:
         text = "it contains an evaluation word; is each such record a training step?"
         made.questions.append(Question(text, ("record=train",)))
-    unread = [at for at, column in enumerate(columns) if at not in made.places and at not in told and column.kind == NUMBER]
+    unread = [at for at, column in enumerate(columns) if at not in made.cells and at not in told and column.kind == NUMBER]
     for at in unread[:SHOWN]:
         if reading.names[at].text:
-            text = f"{names[at]!r} ({_values(reading, at)}) is not read; what is it?"
-            made.questions.append(Question(text, tuple(f"{_word(names[at])}={role}" for role in ("other", *LIKELY))))
+            made.ask(at, "is not read; what is it?", "other", *LIKELY)
     return made
 
 
@@ -181,72 +196,51 @@ def _word(name: str) -> str:
     return name.replace(" ", "_")
 
 
-def _values(reading: Reading, at: int) -> str:
-    values = [token.value for token in reading.shape.columns[at].values[:SHOWN]]
-    return ", ".join(f"{value:g}" for value in values if value is not None) or "no number"
-
-
 NO_EPOCH = Question("no number of the record is the epoch: write a rule with event: progress for the line that announces it", ())
 
 
-def _put(made: Assignment, at: int, name: str, total: str | None, kind: str = "integer") -> None:
-    fraction = made.reading.shape.columns[at].kind == FRACTION
-    made.fields[name] = {"type": kind}
-    if fraction and total is not None:
-        made.fields[total] = {"type": "integer"}
-    made.places[at] = name, total if fraction else None
-
-
-def _count(made: Assignment, names: Sequence[str], told: Mapping[int, Answer], record: str | None) -> set[int]:
+def _count(made: Assignment, told: Mapping[int, Answer], record: str | None) -> set[int]:
     """Add the fields of the counters, and return their columns."""
-    reading, counter, columns = made.reading, made.reading.counter, made.reading.shape.columns
-    steps = [at for at, answer in told.items() if answer.role == "step"]
-    inside = [at for at, answer in told.items() if answer.role == "epoch_step"]
-    epochs = [at for at, answer in told.items() if answer.role == "epoch"]
+    counter, columns = made.reading.counter, made.reading.shape.columns
+    steps, inside, epochs = (
+        [at for at, answer in told.items() if answer.role == role] for role in ("step", "epoch_step", "epoch")
+    )
     per_epoch, each = bool(inside) or counter.mode == PER_EPOCH, record == "epoch" or counter.mode == EPOCHS
     step = next(iter([*steps, *inside]), counter.step if counter.step not in told else None)
     epoch = next(iter(epochs), counter.epoch if counter.epoch not in told else None)
     if made.event == "eval":
         if step is not None and counter.mode == GLOBAL:
-            _put(made, step, "step", None)
+            made.count(step, "step")
         return {at for at in (step, epoch) if at is not None}
-    starts = min((int(columns[at].lowest) for at in (epoch,) if at is not None), default=1)
     if steps:
-        _put(made, steps[0], "step", "planned_steps")
+        made.count(steps[0], "step", "planned_steps")
         if epochs:
-            _put(made, epochs[0], "epoch", None, "number")
-    elif per_epoch and step is not None and epoch is not None:
-        _put(made, step, "epoch_step", "epoch_steps")
-        _put(made, epoch, "epoch_number", "epochs_planned")
-        made.epochs_from = min(starts, 1)
-    elif (each or step is None) and epoch is not None and columns[epoch].integer:
-        _put(made, epoch, "epoch_number", "epochs_planned")
-        made.epochs_from = min(starts, 1)
-        if not each and not epochs:
-            text = f"{names[epoch]!r} is read as the epoch, and each record as a whole epoch"
-            made.questions.append(Question(text, (f"{_word(names[epoch])}=step",)))
+            made.count(epochs[0], "epoch", kind="number")
+    elif epoch is not None and ((per_epoch and step is not None) or ((each or step is None) and columns[epoch].integer)):
+        if per_epoch and step is not None:
+            made.count(step, "epoch_step", "epoch_steps")
+        elif not each and not epochs:
+            made.ask(epoch, "is read as the epoch, and each record as a whole epoch", "step", values=False)
+        made.count(epoch, "epoch_number", "epochs_planned")
+        made.epochs_from = min(int(columns[epoch].lowest), 1)
     elif inside:
-        _put(made, inside[0], "epoch_step", "epoch_steps")
+        made.count(inside[0], "epoch_step", "epoch_steps")
         made.questions.append(NO_EPOCH)
     elif step is not None and counter.mode == GLOBAL:
-        _put(made, step, "step", "planned_steps")
+        made.count(step, "step", "planned_steps")
         if epoch is not None:
-            _put(made, epoch, "epoch", None, "number")
+            made.count(epoch, "epoch", kind="number")
         if counter.tentative:
-            text = f"{names[step]!r} ({_values(reading, step)}) is read as the step, but too few records prove it"
-            made.questions.append(Question(text, (f"{_word(names[step])}=skip",)))
+            made.ask(step, "is read as the step, but too few records prove it", "skip")
+    elif (found := _guess_step(made.reading, told)) is not None:
+        made.count(found, "step", "planned_steps")
+        made.ask(found, "rises; is it the step?", "step", "skip")
     else:
-        found = _guess_step(reading, told)
-        if found is not None:
-            _put(made, found, "step", "planned_steps")
-            text = f"{names[found]!r} ({_values(reading, found)}) rises; is it the step?"
-            made.questions.append(Question(text, (f"{_word(names[found])}=step", f"{_word(names[found])}=skip")))
-        else:
-            why = "its number restarts, and its epoch is unknown" if counter.mode != ABSENT else "no number counts up"
-            text = f"each record is counted as a step without a number: {why}"
-            whole = [name for name, column in zip(names, columns, strict=True) if column.integer and column.count]
-            made.questions.append(Question(text, tuple(f"{_word(name)}=step" for name in whole[:SHOWN])))
-    return set(made.places)
+        why = "its number restarts, and its epoch is unknown" if counter.mode != ABSENT else "no number counts up"
+        text = f"each record is counted as a step without a number: {why}"
+        whole = [name for name, column in zip(made.names, columns, strict=True) if column.integer and column.count]
+        made.questions.append(Question(text, tuple(f"{_word(name)}=step" for name in whole[:SHOWN])))
+    return set(made.cells)
 
 
 def _guess_step(reading: Reading, told: Mapping[int, Answer]) -> int | None:
@@ -258,23 +252,21 @@ def _guess_step(reading: Reading, told: Mapping[int, Answer]) -> int | None:
     return None
 
 
-def _add_answered(made: Assignment, at: int, printed: str, answer: Answer) -> None:
-    registry = load_registry()
+ASSUMED = {"s": ("s", "ms", "min"), "byte": ("B", "MiB", "GiB"), "flop/s": ("FLOPS", "TFLOPS", "GFLOPS")}
+"""Unit of a metric → the unit of a number that prints none, and others that it may have."""
+
+
+def _add_answered(made: Assignment, at: int, answer: Answer) -> None:
     metric = None if answer.role == "other" else metric_of(answer.role)
-    name = metric if metric is not None and metric not in made.fields else field_name(printed, set(made.fields))
-    spec: dict[str, Any] = {"type": "number"} if metric == name else {"type": "number", "metric": metric or "other"}
+    own = metric is not None and metric not in made.fields
     unit = answer.unit or _unit_of(made.reading, at)
-    if unit is not None:
-        spec["printed_in"] = unit
-    elif metric is not None and registry.by_name[metric].unit in ("s", "byte", "flop/s"):
-        base = {"s": "s", "byte": "B", "flop/s": "FLOPS"}[registry.by_name[metric].unit]
-        spec["printed_in"] = base
-        word = _word(printed)
-        text = f"no unit is printed beside {printed!r}: assumed {base}"
-        scales = {"s": ("ms", "min"), "B": ("MiB", "GiB"), "FLOPS": ("TFLOPS", "GFLOPS")}[base]
-        made.questions.append(Question(text, tuple(f"{word}={answer.role}:{scale}" for scale in scales)))
-    made.fields[name] = spec
-    made.places[at] = name, None
+    assumed = ASSUMED.get(load_registry().by_name[metric].unit) if metric is not None and unit is None else None
+    if assumed is not None:
+        unit, *scales = assumed
+        text = f"no unit is printed beside {made.names[at]!r}: assumed {unit}"
+        made.questions.append(Question(text, tuple(f"{_word(made.names[at])}={answer.role}:{scale}" for scale in scales)))
+    name = metric if metric is not None and own else field_name(made.names[at], made.fields)
+    made.keep(at, name, unit, None if own else metric or "other")
 
 
 def _unit_of(reading: Reading, at: int) -> str | None:
@@ -286,37 +278,27 @@ def _unit_of(reading: Reading, at: int) -> str | None:
     return load_generic().printed_units.get(unit or "", unit if unit in UNITS and len(unit or "") > 1 else None)
 
 
-def _add_role(made: Assignment, at: int, printed: str) -> None:
+def _add_role(made: Assignment, at: int) -> None:
     role = made.reading.roles[at]
-    name = role.metric if role.metric is not None else field_name(printed, set(made.fields))
+    name = role.metric if role.metric is not None else field_name(made.names[at], made.fields)
     if name in made.fields:
         return
-    spec: dict[str, Any] = {"type": "number"} if role.metric is not None else {"type": "number", "metric": "other"}
-    if role.unit is not None:
-        spec["printed_in"] = role.unit
-    made.fields[name] = spec
-    made.places[at] = name, None
+    made.keep(at, name, role.unit, None if role.metric is not None else "other")
     if role.metric is None and role.kind != SCORE:
-        text = f"{printed!r} is kept under its own name; is it a metric of the registry?"
-        made.questions.append(Question(text, tuple(f"{_word(printed)}={role}" for role in (*LIKELY, "skip"))))
+        made.ask(at, "is kept under its own name; is it a metric of the registry?", *LIKELY, "skip", values=False)
 
 
-def _keep_others(made: Assignment, names: Sequence[str], told: Mapping[int, Answer]) -> None:
+def _keep_others(made: Assignment, told: Mapping[int, Answer]) -> None:
     """Keep every unexplained number under its printed name, because a training record needs at least one value."""
     for at, column in enumerate(made.reading.shape.columns):
-        if at in made.places or column.kind != NUMBER or (at in told and told[at].role == "skip"):
+        if at in made.cells or column.kind != NUMBER or (at in told and told[at].role == "skip"):
             continue
-        name = field_name(names[at].replace("#", "number "), set(made.fields))
-        if made.event == "eval" and names[at].lower().split()[-1:] == ["loss"] and "val_loss" not in made.fields:
-            made.fields["val_loss"], made.places[at] = {"type": "number"}, ("val_loss", None)
+        name = made.names[at]
+        if made.event == "eval" and name.lower().split()[-1:] == ["loss"] and "val_loss" not in made.fields:
+            made.keep(at, "val_loss")
             continue
-        made.fields[name] = {"type": "number", "metric": "other"}
-        unit = _unit_of(made.reading, at)
-        if unit is not None:
-            made.fields[name]["printed_in"] = unit
-        made.places[at] = name, None
-        text = f"{names[at]!r} ({_values(made.reading, at)}) is kept under its own name; what is it?"
-        made.questions.append(Question(text, tuple(f"{_word(names[at])}={role}" for role in (*LIKELY, "skip"))))
+        made.keep(at, field_name(name.replace("#", "number "), made.fields), _unit_of(made.reading, at), "other")
+        made.ask(at, "is kept under its own name; what is it?", *LIKELY, "skip")
 
 
 MOST_GUESSES = 6
@@ -369,7 +351,7 @@ def _fit(reading: Reading, answers: Sequence[Answer]) -> int:
 
 def _guess(assigned: Sequence[Assignment]) -> Guess | None:
     """Return the guess for one group of records, whose first assignment is the most frequent; None without fields."""
-    main, members = assigned[0], [(each.reading.shape, each.cells) for each in assigned if each.places]
+    main, members = assigned[0], [(each.reading.shape, each.cells) for each in assigned if each.cells]
     if not main.fields:
         return None
     fields = {name: spec for each in assigned for name, spec in each.fields.items()}
