@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from receipt_cli.grammar.digit_sensitivity import find_name, opens, tokens_of
 from receipt_cli.grammar.model import COUNTERS, compile_pattern
 from receipt_cli.grammar.parse import abbreviate
 from receipt_cli.learn.tokens import split
@@ -103,21 +104,16 @@ def _named(body: Body) -> Body:
 
 def _group(pattern: str, name: str) -> str:
     """Return the content of the group ``name`` of ``pattern``, with named parts; "" without the group."""
-    start = pattern.find(f"(?P<{name}>")
-    if start < 0:
-        return ""
-    depth, at = 0, start
-    while at < len(pattern):
-        char = pattern[at]
-        if char == "\\":
-            at += 1
-        elif char == "[":
-            at = pattern.index("]", at + 2)
-        depth += (char == "(") - (char == ")")
-        at += 1
-        if not depth:
-            break
-    inner = abbreviate(pattern[start + len(f"(?P<{name}>") : at - 1])
+    depth, inner = 0, ""
+    for token, _ in tokens_of(pattern) or ():
+        if depth:
+            depth += opens(token) - (token == ")")
+            if not depth:
+                break
+            inner += token
+        else:
+            depth = int(find_name(token) == name)
+    inner = abbreviate(inner)
     return "(?&integer)" if inner == r"\d++" else inner
 
 

@@ -182,15 +182,12 @@ def build_grammar(data: dict[str, Any], where: str, sha256: str) -> Grammar:
 def check_patterns(grammar: Grammar) -> Grammar:
     """Return ``grammar``. Raises ``DataError`` if a pattern does not compile or captures an undeclared field."""
     for rule in (*grammar.rules, *grammar.ignore):
-        sources = [rule.pattern, *([rule.pairs.start, rule.pairs.stop] if rule.pairs else ())]
-        sources += [rule.table.header, rule.table.row] if rule.table else []
-        sources += [rule.block.open] if rule.block else []
-        sources += [rule.mapping.start] if rule.mapping else []
-        if rule.block and set(_groups(rule.block.row, rule, grammar)) != {"key", "value"}:
-            raise DataError(f"{rule.name}: a row must have exactly the groups key and value", where=grammar.where)
-        for source in sources:
-            groups = set(_groups(source or "", rule, grammar))
-            if rule.event != "ignored" and groups - set(rule.fields):
+        for source in (*rule.sources, *([rule.pairs.stop] if rule.pairs and rule.pairs.stop else ())):
+            groups = set(_groups(source, rule, grammar))
+            if rule.block and source == rule.block.row:
+                if groups != {"key", "value"}:
+                    raise DataError(f"{rule.name}: a row must have exactly the groups key and value", where=grammar.where)
+            elif rule.event != "ignored" and groups - set(rule.fields):
                 missing = sorted(groups - set(rule.fields))[0]
                 raise DataError(f"{rule.name}: captures the undeclared field {missing!r}", where=grammar.where)
     return grammar
