@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from types import FrameType, TracebackType
+
+import psutil
 
 from receipt_cli.derive import Plan, Reading
 from receipt_cli.follow.growth import Following, open_tail
@@ -62,36 +63,20 @@ class Stop:
 
 
 class Process:
-    """The process with this id now; a system handle protects against a later process with the same id."""
+    """The process with this id now; a later one with the same id is not taken for it."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
-        self.handles: list[int] = []
-        """Descriptors that become readable after the process has ended; empty if the system lacks them."""
-        if sys.platform == "linux":
-            try:
-                self.handles = [os.pidfd_open(pid)]
-            except OSError:  # ended, or an old kernel
-                self.handles = []
+        self._found: psutil.Process | None = None
+        with suppress(psutil.Error, OverflowError):  # it has ended
+            self._found = psutil.Process(pid)
 
     @property
     def ended(self) -> bool:
-        """Whether it has exited; with a handle, a zombie counts as exited."""
-        if self.handles:
-            return bool(select.select(self.handles, [], [], 0)[0])
-        try:
-            os.kill(self.pid, 0)
-        except PermissionError:  # another user's
-            return False
-        except (ProcessLookupError, OverflowError):
-            return True
-        return False
-
-    def close(self) -> None:
-        """Close the handle."""
-        for handle in self.handles:
-            os.close(handle)
-        self.handles = []
+        """Whether it has exited, also if nobody has waited for it."""
+        with suppress(psutil.Error):
+            return self._found is None or not self._found.is_running() or self._found.status() == psutil.STATUS_ZOMBIE
+        return True
 
 
 LOOK_S = 0.25
@@ -142,8 +127,8 @@ def follow(
     tail = open_tail(path)
     pause_s, recorded = REST_S if tail.waits_on else LOOK_S, times and not tail.waits_on
     followed = Following(path, plan, tail, pause_s, workers, timed=times and watch is not None, recorded=recorded)
-    with _watched(until.pid) as process, Stop() as stop:
-        job = _Job(followed, until, process, stop)
+    with Stop() as stop:
+        job = _Job(followed, until, stop)
         with closing(followed):
             job.read(watch)
         notes += job.notes()
@@ -152,13 +137,10 @@ def follow(
         return replace(reading, options=options)
 
 
-def _watched(pid: int | None) -> AbstractContextManager[Process | None]:
-    return nullcontext() if pid is None else closing(Process(pid))
-
-
 class _Job:
-    def __init__(self, followed: Following, until: Until, process: Process | None, stop: Stop) -> None:
-        self.followed, self.until, self.process, self.stop = followed, until, process, stop
+    def __init__(self, followed: Following, until: Until, stop: Stop) -> None:
+        self.followed, self.until, self.stop = followed, until, stop
+        self.process = None if until.pid is None else Process(until.pid)
         self.tail = followed.tail
         self.heard = time.monotonic()
         self.gone: float | None = None
@@ -219,8 +201,7 @@ class _Job:
         if grew and self.tail.waits_on:
             self.stop.wait((), REST_S)
             return
-        handles = [] if self.process is None or self.gone is not None else self.process.handles
-        self.stop.wait([*self.tail.waits_on, *handles], LOOK_S)
+        self.stop.wait(self.tail.waits_on, LOOK_S)
 
     def notes(self) -> list[str]:
         """Return the notes for the user."""

@@ -59,15 +59,10 @@ class SignalThread(threading.Thread):
         give_up: Callable[[], None],
     ) -> None:
         super().__init__(name="signals", daemon=True)
-        self._pid = pid
-        self._signals = signals
-        self._waker = waker
-        self._remark = remark
-        self._fit = fit
-        self._give_up = give_up
-        self._asked = 0
+        self._pid, self._signals, self._waker = pid, signals, waker
+        self._remark, self._fit, self._give_up = remark, fit, give_up
         self._lock = threading.Lock()
-        self._over = False
+        self._asked, self._over = 0, False
 
     def reap(self) -> tuple[int, struct_rusage] | None:
         """Return wait status and resources of the process if it has ended, else None; its id may be reused after that."""

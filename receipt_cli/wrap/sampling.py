@@ -17,6 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psutil
+
 from receipt_cli.io.samples_file import QUIET, head_line, sample_line
 
 _QUERY = ("--query-gpu=utilization.gpu,memory.used,power.draw", "--format=csv,noheader,nounits")
@@ -198,22 +200,12 @@ class Sampler:
     def sample(self, write: Callable[[str], object], start: float) -> None:
         """Take one sample; one that fails is left out."""
         with contextlib.suppress(Exception):
-            devices, host = self._look(), host_memory()
+            devices, host = self._look(), psutil.virtual_memory()
             at = self._clock() - start
-            self.samples.append((at, devices, host))
-            write(sample_line(round(1000 * at), host, devices))
+            self.samples.append((at, devices, host.total - host.available))
+            write(sample_line(round(1000 * at), host.total - host.available, devices))
 
 
 def _whole_bytes(path: Path) -> int:
     """Return the size of the whole lines of a file: the last line of a sampler that was killed may have no end."""
     return path.read_bytes().rfind(b"\n") + 1 if path.exists() else 0
-
-
-def host_memory() -> int | None:
-    """Return the memory in use on this machine in bytes; None if unknown."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        sizes = {name: int(rest.split()[0]) << 10 for name, _, rest in (line.partition(":") for line in lines)}
-        return sizes["MemTotal"] - sizes["MemAvailable"]
-    except (OSError, ValueError, KeyError, IndexError):
-        return None
