@@ -20,7 +20,7 @@ from receipt_cli.comparison.measured import Measured
 from receipt_cli.definitions.metrics import Metric, Registry, load_registry
 from receipt_cli.problems import split_pointer, value_at
 from receipt_cli.render.comparison.words import figures, reason_text
-from receipt_cli.render.scale import measure, percent
+from receipt_cli.render.scale import measure, percent, signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +241,7 @@ def _of_lane(document: Mapping[str, Any], gate: Change, gates: Gates, lane: Sequ
         return _unanswered("changes", gate.name, wanted, "the median of the lane is zero, so no ratio exists", fail)
     ratio = (found - usual) / abs(usual)
     worse = abs(ratio) if gate.direction == "differs" else -ratio if metric.better == "higher" else ratio
-    sign = "+" if ratio > 0 else "−" if ratio < 0 else ""
-    told = f"{measure(gate.metric, usual)} → {measure(gate.metric, found)}, {sign}{percent(abs(ratio))} ({len(earlier)} runs)"
+    told = f"{measure(gate.metric, usual)} → {measure(gate.metric, found)}, {signed(ratio, percent)} ({len(earlier)} runs)"
     return Ruling("gate", gate.name, worse <= gate.at_most, worse > gate.at_most, wanted, told)
 
 
@@ -279,8 +278,7 @@ def _no_comparison(gate: Change, baseline: Baseline | None) -> str | None:
 
 def _share(m: Mapping[str, Any], key: str) -> str:
     """Return a difference as a signed percentage of the baseline's figure, like the limits."""
-    ratio = m[key] / abs(m["a"]) if m["a"] else 0.0
-    return f"{'+' if ratio > 0 else '−' if ratio < 0 else ''}{percent(abs(ratio))}"
+    return signed(m[key] / abs(m["a"]) if m["a"] else 0.0, percent)
 
 
 def _within(gate: Change, m: Mapping[str, Any]) -> bool | None:

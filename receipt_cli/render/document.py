@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 from receipt_cli.render.console import Column, Page, Span, figure_columns, write_texts
 from receipt_cli.render.fields import UNKNOWN, items, mapping, or_dash, real, text, truth, whole
 from receipt_cli.render.metrics import write_metrics
 from receipt_cli.render.receipt import render_receipt, write_identity
-from receipt_cli.render.scale import byte_size, count, duration, many, measure, number
+from receipt_cli.render.scale import byte_size, count, duration, figure, many, number
 from receipt_cli.render.style import Style
 
 
@@ -152,11 +151,6 @@ def write_profile(page: Page, document: Mapping[str, object]) -> None:
     if events:
         _write_events(page, events)
         _write_problems(page, document)
-
-
-def figure(metric: str, value: float | None) -> str:
-    """Return ``value`` of ``metric`` with its unit, or a dash if it is unknown."""
-    return or_dash(value, partial(measure, metric))
 
 
 def _write_lanes(page: Page, document: Mapping[str, object]) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from receipt_cli.render.comparison.words import field_name, field_value
+from receipt_cli.render.comparison.words import OUTCOMES, field_name, field_value
 from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.document_list import CHANGES, series_cells
 from receipt_cli.render.metrics import metric_label, sparkline
-from receipt_cli.render.scale import count, many, measure, percent, scale_for, significant
+from receipt_cli.render.scale import count, many, measure, percent, scale_for, signed, significant
 from receipt_cli.render.store import short_id, tally
-from receipt_cli.render.style import Role, Style
+from receipt_cli.render.style import Style
 
 _TREND = 24
 _MAX_FIELDS = 8
@@ -22,7 +23,7 @@ _FEW = 3
 _NAME = 40
 _SERIES = 12
 _KINDS = {"evaluation": "evaluations", "gpu_profile": "GPU profiles", "ablation": "ablations"}
-_OUTCOMES: dict[str, Role] = {"better": "good", "worse": "bad", "different": "plain"}
+_SIGNS = {"better": "✓", "worse": "✗", "different": "▸"}
 
 
 def render_history(
@@ -169,17 +170,13 @@ def _kind(metric: Mapping[str, Any]) -> str:
 
 
 def _change(page: Page, metric: Mapping[str, Any], change: Mapping[str, Any]) -> None:
-    sign = {"better": "✓", "worse": "✗", "different": "▸"}[change["outcome"]]
-    name, values = _kind(metric), (change["before"], change["after"])
-    scale = scale_for(name, values)
+    values = (change["before"], change["after"])
+    scale = scale_for(_kind(metric), values)
     moved = f"{scale.format(values[0])} → {scale.format(values[1])} {scale.unit}".strip()
     since = "creeps from" if change["kind"] == "creep" else "from"
     page.gap()
-    page.line(
-        Span(f"{sign} {_label(metric)} {_size(metric, change)}", _OUTCOMES[change["outcome"]]),
-        Span(f" {since} {_run(change['run'])}", "plain"),
-        indent=2,
-    )
+    what = f"{_SIGNS[change['outcome']]} {_label(metric)} {_size(metric, change)}"
+    page.line(Span(what, OUTCOMES[change["outcome"]][1]), f" {since} {_run(change['run'])}", indent=2)
     page.line(Span(moved, "dim"), indent=6)
     fields = change["fields"]
     for field in fields[:_MAX_FIELDS]:
@@ -194,13 +191,12 @@ def _change(page: Page, metric: Mapping[str, Any], change: Mapping[str, Any]) ->
 
 def _size(metric: Mapping[str, Any], change: Mapping[str, Any]) -> str:
     delta = change["after"] - change["before"]
-    sign = "+" if delta > 0 else "−"
     if metric["metric"] in ("healthy", "goodput_ratio"):
-        return f"{sign}{percent(abs(delta)).removesuffix(' %')} points"
+        return signed(delta, lambda share: f"{percent(share).removesuffix(' %')} points")
     if not change["before"]:
-        return f"{sign}{measure(metric['metric'], abs(delta))}"
+        return signed(delta, partial(measure, metric["metric"]))
     share = abs(delta / change["before"]) * 100
-    return f"{sign}{f'{share:.1f}' if share < 99.95 else significant(share, 3)} %"
+    return signed(delta, lambda _: f"{f'{share:.1f}' if share < 99.95 else significant(share, 3)} %")
 
 
 def _run(run: Mapping[str, Any]) -> str:

@@ -7,8 +7,10 @@ number never reads as zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
+
+from receipt_cli.render.fields import UNKNOWN
 
 Kind = Literal["time", "bytes", "ratio", "rate", "flops", "count", "physical", "plain"]
 
@@ -148,6 +150,11 @@ def many(value: float, noun: str) -> str:
     return f"{count(value)} {noun}{'' if value == 1 else 's'}"
 
 
+def signed(value: float, form: Callable[[float], str]) -> str:
+    """Return a difference with its sign: ``+1.2 s``; ``form`` gives the words of its size."""
+    return f"{'+' if value > 0 else '−' if value < 0 else ''}{form(abs(value))}"
+
+
 def some(names: Sequence[str], most: int) -> str:
     """Return the first names, and how many more there are: ``a, b and 3 more``."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
@@ -223,6 +230,11 @@ def measure(metric: str, value: float) -> str:
         return f"{scale.format(value)} {scale.unit}"
     simple = {"time": duration, "bytes": byte_size, "ratio": percent, "flops": flops, "count": count}
     return simple[kind](value)
+
+
+def figure(metric: str, value: float | None) -> str:
+    """Return a value of ``metric`` with its unit, a dash if it is unknown."""
+    return UNKNOWN if value is None else measure(metric, value)
 
 
 def _rate_unit(metric: str, kind: Kind) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from receipt_cli.history.document_history import document_history
 from receipt_cli.render.document_list import NOUNS, cells_of, figure_label, score_name, score_text, series_cells
 from receipt_cli.render.fields import UNKNOWN, or_dash
-from receipt_cli.render.scale import count, duration, measure, number, percent
+from receipt_cli.render.scale import count, duration, figure, number, percent
 from receipt_cli.report.packing import byte_count, short_text
 from receipt_cli.report.row import instant
 
@@ -92,10 +91,6 @@ def _page(row: Row, places: Mapping[str, int]) -> dict[str, Any]:
 Table = tuple[str, list[str], list[list[str]]]
 
 
-def _shown(name: str, value: float | None) -> str:
-    return or_dash(value, partial(measure, name))
-
-
 def _evaluation_facts(row: Row) -> list[tuple[str, Any]]:
     return [
         ("model", row["model"]),
@@ -120,7 +115,7 @@ def _curves(row: Row) -> Table:
     heads = ["metric", "first", "last", "least", "greatest", "median"]
     figures = ("first", "last", "min", "max", "median")
     curves = row["curves"] or ()
-    lines = [[figure_label(c["metric"]), *(_shown(c["metric"], c[name]) for name in figures)] for c in curves]
+    lines = [[figure_label(c["metric"]), *(figure(c["metric"], c[name]) for name in figures)] for c in curves]
     return ("Curves", heads, lines)
 
 
@@ -135,16 +130,16 @@ def _ablation_facts(row: Row) -> list[tuple[str, Any]]:
 
 def _profile_facts(row: Row) -> list[tuple[str, Any]]:
     return [
-        ("device", row["device_name"]), ("program", row["application"]), ("session", _shown("duration_s", row["duration_s"])),
-        ("busy time", _shown("busy_s", row["busy_s"])), ("share busy", or_dash(row["busy_ratio"], percent)),
+        ("device", row["device_name"]), ("program", row["application"]), ("session", figure("duration_s", row["duration_s"])),
+        ("busy time", figure("busy_s", row["busy_s"])), ("share busy", or_dash(row["busy_ratio"], percent)),
         ("launches", or_dash(row["launch_count"], count)),
-        ("time in kernels", _shown("total_s", row["kernel_time_s"])), ("records are missing", "yes" if row["lossy"] else None),
+        ("time in kernels", figure("total_s", row["kernel_time_s"])), ("records are missing", "yes" if row["lossy"] else None),
     ]  # fmt: skip
 
 
 def _profile_tables(row: Row) -> list[Table]:
     times = ("total_s", "mean_s", "max_s")
-    kernels = [[k["kernel"], count(k["count"]), *(_shown(name, k[name]) for name in times)] for k in row["kernels"] or ()]
+    kernels = [[k["kernel"], count(k["count"]), *(figure(name, k[name]) for name in times)] for k in row["kernels"] or ()]
     stalls = [
         [f"{s['reason']}{' (no instruction issued)' if s['not_issued'] else ''}", count(s["sample_count"]), percent(s["ratio"])]
         for s in row["stalls"] or ()

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from receipt_cli.render.comparison.words import VERDICTS
+from receipt_cli.render.comparison.words import OUTCOMES, VERDICTS
 from receipt_cli.render.console import Column, Page, Span, write_texts
 from receipt_cli.render.document_list import figure_label, score_name
 from receipt_cli.render.fields import UNKNOWN, or_dash
 from receipt_cli.render.metrics import metric_label
-from receipt_cli.render.scale import byte_size, count, many, measure, number, percent, significant
+from receipt_cli.render.scale import byte_size, count, many, measure, number, percent, signed, significant
 from receipt_cli.render.style import Role, Style
 from receipt_cli.render.text import code, escape, table
 
 Part = Mapping[str, Any]
 _MOST = 12
 """Most rows of a table without ``full``."""
-_OUTCOMES: Mapping[str, tuple[str, Role]] = {
-    "better": ("better", "good"),
-    "worse": ("worse", "bad"),
-    "different": ("differs", "plain"),
-    "noise": ("within noise", "dim"),
-    "equal": ("equal", "dim"),
-    "not_judged": ("no error known", "dim"),
-}
 _STATES: Mapping[str, tuple[str, Role]] = {
     "vanished": ("vanished", "plain"),
     "appeared": ("appeared", "plain"),
@@ -81,19 +74,15 @@ def _value(name: str, value: float | None) -> str:
     return f"{byte_size(value)}/s" if name == "bytes_per_s" else count(value) if name.endswith("count") else measure(name, value)
 
 
-def _signed(text: str, difference: float | None) -> str:
-    return UNKNOWN if difference is None else text if difference == 0 else f"{'+' if difference > 0 else '−'}{text}"
-
-
 def _change(part: Part) -> str:
     """Return the change of a figure in percent, else its difference."""
     difference, ratio = part["difference"], part["ratio"]
     if difference is None:
         return UNKNOWN
     if ratio is None or ratio <= 0:
-        return _signed(number(abs(difference), 3) if difference != int(difference) else count(abs(difference)), difference)
+        return signed(difference, count if difference == int(difference) else partial(number, digits=3))
     share = abs(ratio - 1) * 100
-    return f"× {significant(ratio)}" if ratio >= 10 else _signed(f"{significant(share) if share else '0'} %", difference)
+    return f"× {significant(ratio)}" if ratio >= 10 else signed(difference, lambda _: f"{significant(share) if share else '0'} %")
 
 
 _SIDES = (Column("before", right=True), Column("after", right=True))
@@ -155,9 +144,9 @@ def _evaluation(each: Part) -> Iterator[Section]:
     ]  # fmt: skip
     rows = []
     for score in scores:
-        word, role = _OUTCOMES[score["outcome"]]
+        word, role = OUTCOMES[score["outcome"]]
         values = [or_dash(score[side], number) for side in "ab"]
-        apart = or_dash(score["difference"], lambda value: _signed(number(abs(value), 3), value))
+        apart = or_dash(score["difference"], lambda value: signed(value, partial(number, digits=3)))
         error = or_dash(score["combined_stderr"], lambda value: number(value, 2))
         steps = [or_dash(score[f"{side}_step"]) for side in "ab"]
         places = Span(f"{steps[0]} → {steps[1]}" if steps != [UNKNOWN] * 2 else UNKNOWN, "dim")
@@ -179,7 +168,7 @@ def _profile(each: Part) -> Iterator[Section]:
     rows = []
     for kernel in grown:
         word, role = _STATES.get(kernel["state"], (_change(kernel), "plain"))
-        more = or_dash(kernel["difference"], lambda value: _signed(_value("total_s", abs(value)), value))
+        more = or_dash(kernel["difference"], lambda value: signed(value, partial(_value, "total_s")))
         totals = [_value("total_s", kernel[side]) for side in "ab"]
         launches, means = (
             _both([kernel[f"{side}_{key}"] for side in "ab"], shown)
@@ -196,7 +185,7 @@ def _profile(each: Part) -> Iterator[Section]:
         rows = [
             [f"{stall['reason']}{' (no instruction issued)' if stall['not_issued'] else ''}",
              *(percent(stall[side]) for side in "ab"),
-             _signed(f"{significant(abs(stall['difference']) * 100)} points", stall["difference"])]
+             signed(stall["difference"], lambda share: f"{significant(share * 100)} points")]
             for stall in each["stalls"]
         ]  # fmt: skip
         plan = [Column("reason", least=12), *_SIDES, Column("change", right=True)]

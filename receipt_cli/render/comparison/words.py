@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from receipt_cli.render.fields import UNKNOWN
 from receipt_cli.render.metrics import metric_label
-from receipt_cli.render.scale import count, duration, kind_of, measure, scale_for, significant
+from receipt_cli.render.scale import count, duration, kind_of, measure, scale_for, signed, significant
 from receipt_cli.render.style import Role
 
 VERDICTS: dict[str, tuple[str, Role]] = {
@@ -24,6 +25,8 @@ OUTCOMES: dict[str, tuple[str, Role]] = {
     "below_precision": ("below precision", "dim"),
     "equal": ("equal", "dim"),
     "incomparable": ("other meaning", "warn"),
+    "noise": ("within noise", "dim"),
+    "not_judged": ("no error known", "dim"),
     "lost": ("lost", "bad"),
     "gained": ("gained", "plain"),
 }
@@ -79,12 +82,11 @@ def _change(delta: float, m: Mapping[str, Any], *, bare: bool = False) -> str:
     """Return a difference: in percent of a if a ratio is defined, else in the metric's unit."""
     if delta == 0:
         return "0"
-    sign = "+" if delta > 0 else "−"
     if m["ratio"] is None or kind_of(m["name"]) == "plain":
-        return f"{sign}{measure(m['name'], abs(delta))}"
+        return signed(delta, partial(measure, m["name"]))
     share = abs(delta / m["a"]) * 100
     digits = "<0.01" if share < 0.005 else f"{share:.2f}" if share < 9.995 else significant(share, 3)
-    return f"{sign}{digits}{'' if bare else ' %'}"
+    return signed(delta, lambda _: f"{digits}{'' if bare else ' %'}")
 
 
 def curve_facts(c: Mapping[str, Any]) -> tuple[str, list[str]]:
@@ -97,7 +99,8 @@ def curve_facts(c: Mapping[str, Any]) -> tuple[str, list[str]]:
         facts.append(f"first difference at {place} {count(c['first_difference'])}")
         if c["departure"] is not None:
             facts.append(f"apart for good from {place} {count(c['departure'])}")
-        end, low, high = (None if c[key] is None else _signed(c["metric"], c[key]) for key in ("end_delta", "low", "high"))
+        form = partial(measure, c["metric"])
+        end, low, high = (None if c[key] is None else signed(c[key], form) for key in ("end_delta", "low", "high"))
         facts.append(f"at the end {end}" + ("" if low is None else f" ({low} to {high})"))
     return metric_label(c["metric"]), facts
 
@@ -111,10 +114,6 @@ def stall_facts(stalls: Mapping[str, Any]) -> tuple[str, list[str]]:
 
 def _percent(ratio: float) -> str:
     return f"{ratio * 100:.2g} %"
-
-
-def _signed(metric: str, value: float) -> str:
-    return f"{'+' if value > 0 else '−' if value < 0 else ''}{measure(metric, abs(value))}"
 
 
 TARGET_HEAD = ("run", "reached", "step", "held from", "tokens", "samples", "time", "best")
