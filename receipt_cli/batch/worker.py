@@ -8,13 +8,12 @@ import json
 import os
 import shutil
 import traceback
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from receipt_cli.authoring.site_files import load_site
 from receipt_cli.batch.ahead import FLUSHER
@@ -97,13 +96,13 @@ def captured(store: Store, sha256: str, beside: Sequence[str]) -> Captured:
         if stored is None:
             why = "its captured parts would be lost"
             raise DataError("the receipt in the store is damaged, or of a newer version", why=why)
-        return Captured(_options(stored), old=stored, current=stored)
+        return Captured(Options.recorded(stored["derivation"]["options"]), old=stored, current=stored)
     notes: list[str] = []
     for path in beside:
         for name in receipt_names(os.path.basename(path)):
             old = _sibling(Path(path).with_name(name), sha256, notes)
             if old is not None:
-                return Captured(_options(old), old=old, notes=tuple(notes))
+                return Captured(Options.recorded(old["derivation"]["options"]), old=old, notes=tuple(notes))
     for path in beside:
         header = Path(path).with_name(header_name(os.path.basename(path)))
         if os.path.isfile(header):  # False for a name that is too long
@@ -142,10 +141,6 @@ def _receipt(data: bytes) -> Document | None:
         return None
     document: Document = json.loads(data)
     return document if document["schema_version"].startswith("receipt/") else None
-
-
-def _options(receipt: Mapping[str, Any]) -> Options:
-    return Options.recorded(receipt["derivation"]["options"])
 
 
 MANNER = Manner()

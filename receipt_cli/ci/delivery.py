@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.ci.findings import Places, list_findings, render_annotations, render_sarif
+from receipt_cli.ci.findings import Places, find, render_annotations, render_sarif
 from receipt_cli.ci.job_summary import MAX_BYTES, render_summary
 from receipt_cli.ci.rulings import Ruling
 from receipt_cli.ci.verdict import Verdict
 from receipt_cli.documents.canonical import canonical_bytes
-from receipt_cli.errors import OutputError
+from receipt_cli.errors import OutputError, system_errors
 from receipt_cli.io.atomic import write_atomically
 from receipt_cli.render.text import clean
 
@@ -86,7 +86,7 @@ def deliver(document: Mapping[str, Any], verdict: Verdict, places: Places, targe
 
     The receipt is written first, because it explains the others. Raises ``OutputError``.
     """
-    findings = list_findings(document, verdict, places)
+    findings = list(find(document, verdict, places))
     if targets.receipt is not None:
         write_atomically(targets.receipt, canonical_bytes(dict(document)))
     if targets.junit is not None:
@@ -109,18 +109,13 @@ def deliver(document: Mapping[str, Any], verdict: Verdict, places: Places, targe
 
 def _size(path: Path) -> int:
     """Return the size of the file, in bytes: the platform's limit is for the whole step."""
-    try:
+    with system_errors(OutputError, "cannot read", path):
         return path.stat().st_size if path.exists() else 0
-    except OSError as error:
-        raise OutputError("cannot read", where=str(path), why=error.strerror or str(error)) from error
 
 
 def _append(path: Path, data: bytes) -> None:
-    try:
-        with path.open("ab") as file:
-            file.write(data)
-    except OSError as error:
-        raise OutputError("cannot write", where=str(path), why=error.strerror or str(error)) from error
+    with system_errors(OutputError, "cannot write", path), path.open("ab") as file:
+        file.write(data)
 
 
 def list_outputs(document: Mapping[str, Any], verdict: Verdict) -> dict[str, str]:

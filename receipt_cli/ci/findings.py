@@ -105,12 +105,8 @@ class Finding:
     place: Place | None
 
 
-def list_findings(document: Mapping[str, Any], verdict: Verdict, places: Places) -> list[Finding]:
-    """Return the findings: the run's failure, the job's failed rulings, then problems and near misses in log order."""
-    return list(_findings(document, verdict, places))
-
-
-def _findings(document: Mapping[str, Any], verdict: Verdict, places: Places) -> Iterator[Finding]:
+def find(document: Mapping[str, Any], verdict: Verdict, places: Places) -> Iterator[Finding]:
+    """Yield the findings: the run's failure, the job's failed rulings, then problems and near misses in log order."""
     failure, derivation = document.get("failure"), document["derivation"]
     if failure:
         at = f" (line {failure['line_number']} of the log)" if failure["line_number"] is not None else ""

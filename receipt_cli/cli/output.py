@@ -7,8 +7,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -63,16 +63,11 @@ def print_line(text: str) -> None:
             print("\n".join(disarm(clean(line)) for line in mask_secrets(text).split("\n")), file=sys.stderr)
 
 
-@contextmanager
-def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a progress bar for reading the log ``name``, or None if stderr is not a terminal."""
+def progress(name: str) -> AbstractContextManager[Callable[[int, int], None] | None]:
+    """Return a progress bar for reading the log ``name``, or None if stderr is not a terminal."""
     from receipt_cli.render.progress import ReadingBar, shows_progress
 
-    if _quiet or not shows_progress(sys.stderr):
-        yield None
-        return
-    with ReadingBar(Path(name).name, sys.stderr) as bar:
-        yield bar
+    return nullcontext() if _quiet or not shows_progress(sys.stderr) else ReadingBar(Path(name).name, sys.stderr)
 
 
 def style(stream: TextIO | None = None) -> Style:

@@ -18,15 +18,20 @@ _OF_SCORE = ("task", "subset", "split", "metric", "filter", "shots")
 
 
 class _Point(NamedTuple):
-    """One value: when, at which training step, of which document and run; ``stderr`` and ``better`` of a score."""
+    """One value of a document, with its training step and line; ``stderr`` and ``better`` of a score."""
 
-    at: str | None
-    step: int | None
-    line: int
-    value: float
-    stderr: float | None
-    better: bool | None
     row: Row
+    value: float
+    step: int | None = None
+    line: int = 0
+    stderr: float | None = None
+    better: bool | None = None
+
+    @property
+    def at(self) -> str | None:
+        """When the run was."""
+        at: str | None = self.row["run_at"]
+        return at
 
 
 def document_history(rows: Sequence[Row], lane: str | None = None) -> dict[str, Any]:
@@ -111,26 +116,23 @@ def _scores(row: Row) -> Iterator[tuple[tuple[Any, ...], _Point]]:
             step = score["step"] if score["step"] is not None else score["after_step"]
             key = tuple(score[name] for name in _OF_SCORE)
             line, better = score["line_number"] or 0, score["higher_is_better"]
-            yield key, _Point(row["run_at"], step, line, score["value"], score["stderr"], better, row)
+            yield key, _Point(row, score["value"], step, line, score["stderr"], better)
     for curve in row["curves"] or ():
         if curve["last"] is not None:
             key = (row["title"], None, None, curve["metric"], None, None)
-            yield key, _Point(row["run_at"], None, 0, curve["last"], None, None, row)
+            yield key, _Point(row, curve["last"])
 
 
 def _profile(row: Row) -> Iterator[tuple[tuple[Any, ...], _Point]]:
     for name in _PROFILE:
         if row[name] is not None:
-            yield (row["label"], name), _Point(row["run_at"], None, 0, row[name], None, None, row)
+            yield (row["label"], name), _Point(row, row[name])
 
 
 def _ablation(row: Row) -> Iterator[tuple[tuple[Any, ...], _Point]]:
     for curve in row["curves"] or ():
         if curve["median"] is not None:
-            yield (
-                (row["study"], row["variant"], curve["metric"]),
-                _Point(row["run_at"], None, 0, curve["median"], None, None, row),
-            )
+            yield (row["study"], row["variant"], curve["metric"]), _Point(row, curve["median"])
 
 
 _OF_KIND = {"evaluation": _scores, "gpu_profile": _profile, "ablation": _ablation}

@@ -19,7 +19,7 @@ from receipt_cli.cli.output import note, note_some, progress, read_policy, style
 from receipt_cli.cli.parameters import AllowTruncated, Argument, FromSettings, JobExit, Json, Lane, Option, Output, Policy, Was
 from receipt_cli.cli.runs import InStore
 from receipt_cli.comparison.contrasts import Run
-from receipt_cli.comparison.golden import Held, hold, read_golden
+from receipt_cli.comparison.golden import hold, read_golden
 from receipt_cli.comparison.load import load_runs, make_run
 from receipt_cli.comparison.measured import Measured
 from receipt_cli.comparison.streams import read_streams
@@ -98,7 +98,10 @@ def check(
         note(["the gates limit changes, which are unknown without --baseline"])
     source = file if product is not None else log
     known = document if lane is None else {**document, "run": {**document["run"], "lane": lane}}
-    curves = None if golden is None else _hold_golden(golden, known, steps, source)
+    curves = None
+    if golden is not None:
+        streams = None if steps is None else read_streams(steps, source)
+        curves = hold(read_golden(read_file(golden), str(golden)), known, streams)
     measured = None if steps is None else Measured(steps, source)
     asked = any(change.lane_last is not None for change in wanted.every_change)
     ruled = rule(known, wanted, held, curves, measured, _lane_of(known, store) if asked else None)
@@ -161,11 +164,6 @@ def _lane_of(document: Mapping[str, Any], store: Path | None) -> list[Mapping[st
     ]
     note_some(notes)
     return [run.document for found in make_lanes(mine)[0] for run in found.runs]
-
-
-def _hold_golden(golden: Path, document: Mapping[str, Any], steps: Product | None, log: str | None) -> Held:
-    """Hold a run against golden curves. Raises ``ReceiptError``."""
-    return hold(read_golden(read_file(golden), str(golden)), document, None if steps is None else read_streams(steps, log))
 
 
 def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) -> Product | None:

@@ -6,14 +6,13 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, nullcontext
 from heapq import merge
 from pathlib import Path
 from typing import Annotated, Literal
 
 from receipt_cli.authoring.site_search import find_site
-from receipt_cli.batch.coordinator import Batch, Progress
+from receipt_cli.batch.coordinator import Batch
 from receipt_cli.batch.coordinator import rederive as derive_all
 from receipt_cli.batch.discovery import moment, read_list, walk
 from receipt_cli.batch.labels import Labels, read_mapping
@@ -100,7 +99,8 @@ def build(
     manner = Manner(found.folders, only, all_runs, series)
     tally = Tally()
     try:
-        with _progress() as bar, _engine(engine, workers) as made:
+        shown = BatchBar(sys.stderr) if shows_progress(sys.stderr) else nullcontext(BatchLines(print_line))
+        with shown as bar, closing(_engine(engine, workers)) as made:
             done = derive_all(archive.logs, Batch(Path(store), made, again, dry_run, bar, manner, labels, archive.base))
             others = sorted((*archive.left_out, *done.left_out), key=lambda each: each.name)
             for report in merge(done.reports, map(left_out_report, others), key=lambda each: each.log.name):
@@ -116,30 +116,13 @@ def build(
         sys.exit(worst)
 
 
-@contextmanager
-def _engine(name: str, workers: int | None) -> Iterator[Engine]:
+def _engine(name: str, workers: int | None) -> Engine:
     usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1  # often not all of the machine
-    count = workers or usable
-    made: Engine
-    if name == "ray":
-        from receipt_cli.batch.ray_engine import RayEngine
+    if name != "ray":
+        return LocalPool(workers or usable)
+    from receipt_cli.batch.ray_engine import RayEngine
 
-        made = RayEngine(count)
-    else:
-        made = LocalPool(count)
-    try:
-        yield made
-    finally:
-        made.close()
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    if not shows_progress(sys.stderr):
-        yield BatchLines(print_line)
-        return
-    with BatchBar(sys.stderr) as bar:
-        yield bar
+    return RayEngine(workers or usable)
 
 
 def _tell(report: Report, json_output: bool, dry_run: bool, list_left_out: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.ci.findings import PER_LEVEL, Finding, Place, Places, list_findings, render_annotations
+from receipt_cli.ci.findings import PER_LEVEL, Finding, Place, Places, find, render_annotations
 from receipt_cli.ci.gates import Gates
 from receipt_cli.ci.verdict import Verdict, rule
 
@@ -30,7 +30,7 @@ def places(document: dict[str, Any], tmp_path: Path) -> Places:
 
 
 def test_the_failure_is_the_first_finding_and_has_its_line(document: dict[str, Any], verdict: Verdict, places: Places) -> None:
-    findings = list_findings(document, verdict, places)
+    findings = list(find(document, verdict, places))
     assert findings[0].rule == f"failure/{document['failure']['reason']}"
     assert findings[0].place == Place("logs/run.log", document["failure"]["line_number"])
     assert {finding.level for finding in findings[1:] if finding.rule.startswith("check/")} == {"error"}
