@@ -275,7 +275,6 @@ def _request(
 
 
 def _metrics(summary: Mapping[str, Any]) -> Iterator[Metric]:
-    """Yield the metrics of a phase's summary."""
     printed: Mapping[str, Any] = summary.get("metrics", {})
     for source, block in (("reported", "metrics"), ("derived", "derived"), ("other", "other_metrics")):
         for name, statistic in summary.get(block, {}).items():

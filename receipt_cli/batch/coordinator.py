@@ -78,8 +78,6 @@ def rederive(logs: Sequence[Log], batch: Batch) -> Rederived:
 
 
 class _Run:
-    """One batch in progress."""
-
     def __init__(self, logs: Sequence[Log], batch: Batch) -> None:
         self.batch = batch
         self.logs = logs
@@ -135,7 +133,6 @@ class _Run:
         return identities, failures, tuple(sorted(left_out, key=lambda each: each.name))
 
     def _reports(self, identities: _Identities, failures: dict[int, Failure]) -> Iterator[Report]:
-        """Yield a report for each log, in order."""
         try:
             firsts, others = identities.firsts()
             waiting = bytearray(len(self.logs))

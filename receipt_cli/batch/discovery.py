@@ -186,7 +186,6 @@ def read_list(path: str) -> list[str]:
 
 
 def _base(local: Sequence[str], root: str | None) -> str:
-    """Return the folder that names are relative to."""
     if not local:
         return ""
     common = os.path.commonpath([path if os.path.isdir(path) else os.path.dirname(path) for path in local])

@@ -142,7 +142,6 @@ def work_on(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
 
 
 def _tasks(sizes: Sequence[int], workers: int) -> Iterator[list[int]]:
-    """Yield the positions of each task."""
     most = max(1, min(TASK_ITEMS, len(sizes) // (TASKS_A_WORKER * workers)))
     task: list[int] = []
     total = 0

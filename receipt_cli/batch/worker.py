@@ -326,7 +326,6 @@ def _make(task: Task, kept: Captured, reading: Reading, *more: str) -> _Made:
 
 
 def _stored(store: Store, task: Task, made: _Made) -> Derived:
-    """Store the receipts, and the places of the logs."""
     log = made.derived.sha256
     add = store.add_runs(made.documents, made.contents) if task.manner.all_runs else store.add(made.documents[-1])
     for place in task.places:
@@ -337,7 +336,6 @@ def _stored(store: Store, task: Task, made: _Made) -> Derived:
 
 
 def _write_series(store: Store, documents: Sequence[Document], derivations: Sequence[Derivation]) -> None:
-    """Write the records of each run to its file in the store, replacing an older one."""
     for document, derivation in zip(documents, derivations, strict=True):
         path = store.root / "series" / derivation.log.sha256[:2] / f"{run_id(document)}.parquet"
         make_folder(path.parent)

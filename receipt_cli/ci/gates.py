@@ -272,7 +272,6 @@ class _Reader:
             yield LineCount(f"line {name}"[:_LONGEST_NAME], texts[0], pattern, least, most)
 
     def _gates(self, data: Mapping[str, Any]) -> Iterator[Gate]:
-        """Yield the gates on metrics, then those on fields."""
         for path, metric, entry in self._metrics(data):
             for key, stated in entry.items():
                 place = (*path, str(key))

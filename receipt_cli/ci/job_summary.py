@@ -87,7 +87,6 @@ def _rulings(title: str, columns: Sequence[str], rulings: Sequence[Ruling]) -> I
 
 
 def _golden(verdict: Verdict) -> Iterator[str]:
-    """Yield the curves that the run leaves, over the golden ones."""
     for curve in departed(verdict.golden)[:_MAX_CURVES] if verdict.golden is not None else ():
         yield from (f"### {escape(title_of(curve))}", "", "```text", *draw(curve, Style()).strip("\n").split("\n"), "```", "")
 

@@ -48,7 +48,6 @@ def render_page(document: Mapping[str, Any], verdict: Verdict, style: Style) -> 
 
 
 def _golden(page: Page, verdict: Verdict) -> None:
-    """Add the curves that the run leaves, over the golden ones."""
     for curve in departed(verdict.golden)[:_MAX_CURVES] if verdict.golden is not None else ():
         page.heading(title_of(curve))
         page.paste(draw(curve, page.style))

@@ -30,7 +30,6 @@ def main() -> NoReturn:
 
 
 def _run() -> NoReturn:
-    """Run the command and exit; every error becomes a message and an exit code."""
     try:
         from receipt_cli.cli.app import run  # takes half of a short command, so Ctrl-C may come meanwhile
 

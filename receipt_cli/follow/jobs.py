@@ -43,8 +43,6 @@ class JobState:
 
 
 class _Job:
-    """One log."""
-
     def __init__(self, path: str, plan: Plan, share: int) -> None:
         self.path = path
         self.error: str | None = None

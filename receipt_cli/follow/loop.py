@@ -197,7 +197,6 @@ class _Job:
         return ""
 
     def _wait(self, grew: bool) -> None:
-        """Wait for output, a signal or the end of the process."""
         if grew and self.tail.waits_on:
             self.stop.wait((), REST_S)
             return

@@ -113,7 +113,6 @@ async def _read(stream: ByteReceiveStream | None, into: bytearray, most: int, pr
 
 
 def _kill_group(process: Process) -> None:
-    """Kill the process and those that it started."""
     with contextlib.suppress(OSError):
         if sys.platform == "win32":
             process.kill()

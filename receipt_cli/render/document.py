@@ -59,7 +59,6 @@ def _write_evaluation(page: Page, document: Mapping[str, object]) -> None:
 
 
 def _write_scores(page: Page, document: Mapping[str, object]) -> None:
-    """Add where scores are from, the scores, and what was wrong with them."""
     scores, step = items(document, "scores"), whole(document, "model", "step")
     if not scores:
         return
@@ -240,7 +239,6 @@ def _write_entries(
 
 
 def _write_problems(page: Page, document: Mapping[str, object]) -> None:
-    """Add the number of problems in the stream, and the first of them."""
     total, known = whole(document, "derivation", "problems", "count") or 0, items(document, "derivation", "problems", "first")
     if not total:
         return

@@ -52,7 +52,6 @@ def _write_candidates(page: Page, candidates: Sequence[Row]) -> None:
 
 
 def _write_explanations(page: Page, explanations: Sequence[Row]) -> None:
-    """Write what may be the records of training, each with its evidence and its weights."""
     if explanations:
         page.heading("what may be the records of training, by the weight of the evidence")
     for each in explanations:

@@ -94,7 +94,6 @@ def _clock(at: float, now: float, form: str) -> str:
 
 
 def _progress(state: Snapshot, figures: Figures) -> Iterator[_Row]:
-    """Yield the steps done of the plan, and the estimated end."""
     summary = figures.summary
     done, planned = _done(summary)
     if done is None:
@@ -115,7 +114,6 @@ def _progress(state: Snapshot, figures: Figures) -> Iterator[_Row]:
 
 
 def _done(summary: Mapping[str, object]) -> tuple[int | None, int | None]:
-    """Return the number of steps that are done, and that of the plan."""
     first, last, planned = (whole(summary, "steps", key) for key in ("first", "last", "planned"))
     return None if last is None else last + (first == 0), planned
 
@@ -135,7 +133,6 @@ def remaining_seconds(state: Snapshot | None) -> float | None:
 
 
 def _eta(state: Snapshot, figures: Figures, remaining: int) -> _Row:
-    """Return when the planned steps will be done."""
     pace, source = _pace(state, figures)
     if remaining <= 0:
         return _Row("ETA", "done")
@@ -195,7 +192,6 @@ def _metric(name: str, statistic: Mapping[str, object], values: Sequence[float])
 
 
 def _write(page: Page, rows: Iterable[_Row]) -> None:
-    """Add the rows, with each part in its column."""
     lines = list(rows)
     label, value = (max(cell_len(getattr(row, part)) for row in lines) for part in ("label", "value"))
     least, most = _COURSES
@@ -300,7 +296,6 @@ def _names(paths: Sequence[str]) -> dict[str, str]:
 
 
 def _row(job: JobState, name: str) -> list[str]:
-    """Return the cells of a job."""
     said = job.state if job.reason is None or job.state == "nan" else f"{job.state}: {job.reason}"
     silence = UNKNOWN if math.isnan(job.silent_s) else duration(math.floor(job.silent_s))
     head, silent = [name, Span(said, _STYLES.get(job.state, "dim"))], Span(silence, "warn" if job.state == "stalled" else "dim")
@@ -308,7 +303,6 @@ def _row(job: JobState, name: str) -> list[str]:
 
 
 def _figures(job: JobState, figures: Figures) -> list[str]:
-    """Return step, ETA, loss, its trend, and throughput."""
     summary = figures.summary
     last, planned = whole(summary, "steps", "last"), whole(summary, "steps", "planned")
     steps = UNKNOWN if last is None else count(last) if not planned else f"{count(last)} of {count(planned)}"

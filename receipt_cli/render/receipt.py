@@ -177,7 +177,6 @@ def _progress(summary: Document) -> Iterator[Row]:
 
 
 def _phases(page: Page, document: Document) -> None:
-    """Add a table of the phases, if there are several."""
     phases = items(document, "phases")
     if len(phases) < 2:
         return
@@ -245,7 +244,6 @@ _PRINT_PARTS = "print the time of the parts of a step: data, communication, comp
 
 
 def _slow(summary: Document) -> Iterator[Row]:
-    """Yield the slow steps, their causes, the slowest, and what to look at next."""
     slow = mapping(summary, "slow_steps")
     steps, excess = whole(slow, "step_count"), real(slow, "excess_s")
     if steps is None or excess is None:

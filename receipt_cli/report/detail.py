@@ -85,7 +85,6 @@ def _steps(summary: Document) -> list[Any] | None:
 
 
 def _jumps(summary: Document) -> dict[str, list[Any]]:
-    """Return the count of jumps of each metric that has any, and step and value of the first."""
     found = ((summary.get("spikes") or {}).get("metrics") or {}).items()
     return {name: [m["count"], [[j["step"], number(j["value"])] for j in m["first"]]] for name, m in found if m["count"]}
 

@@ -254,7 +254,6 @@ def _follow(
 
 
 def _notes(forwarded: Forwarded, held: bool) -> tuple[str, ...]:
-    """Return the differences from a run without ``receipt``."""
     found = [*forwarded.problems]
     loss = forwarded.loss
     if loss is not None:

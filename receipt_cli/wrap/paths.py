@@ -83,7 +83,6 @@ def is_device(path: Path) -> bool:
 
 
 def _called(command: Sequence[str]) -> str:
-    """Return the stem of the first script in the command, else of its first word."""
     script = next((word for word in command if word.lower().endswith(_SCRIPTS)), command[0])
     return Path(script).stem
 

@@ -127,7 +127,6 @@ def check(
 
 
 def _answer(document: Mapping[str, Any], ruled: Verdict, proven: bool, allow_unknown: bool) -> str:
-    """Return whether the run passes, the exit code, and the reason."""
     checks, fine = document["checks"], healthy(document["checks"], document["failure"])
     if fine is None and not allow_unknown:
         return f"cannot judge (exit {ExitCode.GRAMMAR}): no step line was recognised"

@@ -54,7 +54,6 @@ def plot(
 
 
 def _overlay(files: Sequence[str], metrics: Sequence[str], height: int, align: Align, store: Path | None) -> None:
-    """Draw several runs over one another. Raises ``ReceiptError``."""
     if len(files) > MOST_RUNS:
         raise UsageError(f"{len(files)} runs are too many for one plot", why=f"at most {MOST_RUNS}", try_="receipt report")
     if files.count("-") > 1:

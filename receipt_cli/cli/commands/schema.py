@@ -140,7 +140,6 @@ def _check_usage(files: list[Path], output: Path | None, in_place: bool, json_ou
 
 
 def _done(migration: Migration) -> str:
-    """Return a line on the migration of a document."""
     first, *further = migration.versions
     way = " → ".join([first, *further]) if further else f"is {first} already"
     written = f", written to {migration.written}" if migration.written else ""

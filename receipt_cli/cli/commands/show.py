@@ -54,7 +54,6 @@ def show(
 
 
 def _show_sidecar(data: bytes, file: Path, json_output: bool) -> None:
-    """Print what a file beside a log says."""
     if json_output:
         write_json(read_sidecar(data, str(file)))
         return

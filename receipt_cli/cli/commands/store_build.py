@@ -126,7 +126,6 @@ def _engine(name: str, workers: int | None) -> Engine:
 
 
 def _tell(report: Report, json_output: bool, dry_run: bool, list_left_out: bool) -> None:
-    """Print the outcome of one path."""
     if json_output:
         write_stdout(canonical_line(report_document(report, compared=dry_run)))
     elif report.reason is not None:

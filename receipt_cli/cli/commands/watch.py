@@ -63,7 +63,6 @@ def watch(
 
 
 def _tell(happening: Happening, job: JobState, json_output: bool) -> None:
-    """Print what happened to a job, as a line of text or of JSON."""
     if json_output:
         return write_lines([{"event": happening, **job_record(job)}])
     why = {"failure": job.reason or "", "end": "completed", "stall": f"no output for {duration(int(job.silent_s))}"}[happening]

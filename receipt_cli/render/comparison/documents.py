@@ -89,7 +89,6 @@ _SIDES = (Column("before", right=True), Column("after", right=True))
 
 
 def _figures(title: str, parts: Sequence[Part], note: str = "") -> Iterator[Section]:
-    """Yield a table of figures of both sides, if there are any."""
     if parts:
         sides = ([_value(part["name"], part[side]) for side in "ab"] for part in parts)
         rows = [[figure_label(part["name"]), *values, _change(part)] for part, values in zip(parts, sides, strict=True)]
@@ -120,7 +119,6 @@ def _ablation(each: Part) -> Iterator[Section]:
 
 
 def _greatest(part: Part) -> str:
-    """Return the place of the greatest difference, with both values."""
     found = part["greatest"]
     if found is None:
         return UNKNOWN

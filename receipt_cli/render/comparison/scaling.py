@@ -47,7 +47,6 @@ def render_scaling(document: Mapping[str, Any], style: Style) -> str:
 
 
 def _plot(metric: str, points: list[Mapping[str, Any]], style: Style) -> str:
-    """Return the throughput over the devices, and that of ideal scaling."""
     devices = [point["devices"] for point in points]
     lines = {"measured": [point["rate"] for point in points], "ideal": [points[0]["rate_per_device"] * n for n in devices]}
     runs = [OverlaidRun(name, {metric: Curve(metric, devices, values)}, {}) for name, values in lines.items()]
