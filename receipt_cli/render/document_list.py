@@ -54,8 +54,10 @@ def render_documents(rows: Sequence[Row], kind: str, style: Style, limit: int = 
     plan = [Column("document"), Column("when", drop=2), *columns, Column("run", least=12, drop=1)]
     lines = []
     for row in shown:
-        when, about = (row["run_at"] or NONE).replace("T", " ")[:16], [Span("unreadable", "bad"), *[NONE] * len(columns[1:])]
-        rest = [when, *cells(row), run_of(row)] if row["refusal"] is None else [NONE, *about, NONE]
+        if row["refusal"] is None:
+            rest = [(row["run_at"] or NONE).replace("T", " ")[:16], *cells(row), run_of(row)]
+        else:
+            rest = [NONE, Span("unreadable", "bad"), *[NONE] * len(columns)]
         lines.append([row["sha256"][:8], *rest])
     write_texts(page, plan, lines, indent=0)
     if len(shown) < len(rows):
