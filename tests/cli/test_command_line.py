@@ -45,7 +45,7 @@ def values(*words: str) -> dict[str, Any]:
         ("parse a --name -x", {"logs": ["a"], "name": "-x"}),
         ("parse -- -a --json", {"logs": ["-a", "--json"]}),
         ("parse a --attach k=u --attach=k=v", {"logs": ["a"], "attach": ["k=u", "k=v"]}),
-        ("parse a --color never", {"logs": ["a"], "color": "never"}),
+        ("parse a --full", {"logs": ["a"], "full": True}),
         ("check a --job-exit 1 --proven", {"file": "a", "exit_code": 1, "proven": True}),
         ("check a --job-exit -1", {"file": "a", "exit_code": -1}),
         ("check a --no-annotations", {"file": "a", "annotations": False}),
