@@ -62,7 +62,7 @@ class Forwarder:
                     },
                     {stream.target for stream in streams},
                 )
-                _Copying(streams, log, theirs, note, times, stamps).run()
+                Copying(streams, log, theirs, note, times, stamps).run()
                 os._exit(0)
             finally:
                 os._exit(1)
@@ -123,22 +123,22 @@ def _be_alone(descriptors: set[int], targets: set[int]) -> None:
                 os.close(int(name))
 
 
-class _Copying:
-    """Copies until every stream has ended, and writes the log until told to close it."""
+class Copying:
+    """Copies until every stream has ended; writes the log until ``control``, if there is one, tells to close it."""
 
     def __init__(
         self,
         streams: Sequence[Outlet],
         log: int,
-        control: socket.socket,
+        control: socket.socket | None,
         note: Path | None,
         times: TimesWriter | None,
         stamps: bool,
     ) -> None:
         self._streams, self._descriptor, self._note, self._times = streams, log, note, times
-        self._log = Log(log, len(streams), times, Stamps() if stamps else None)
-        self._tee = Tee(streams, self._log)
-        self._control: socket.socket | None = control
+        self.log = Log(log, len(streams), times, Stamps() if stamps else None)
+        self.tee = Tee(streams, self.log)
+        self._control = control
         self._heard = b""
         self._pause = pause_of(streams)
         self._ended_at: float | None = None
@@ -147,53 +147,53 @@ class _Copying:
         self._drained = False
 
     def run(self) -> None:
-        """Copy output, and answer ``receipt run``."""
-        while self._tee.open or (self._control is not None and not self._log.closed):
+        """Copy output, and answer ``receipt run``, if it has started us."""
+        while self.tee.open or (self._control is not None and not self.log.closed):
             poll = select.poll()
-            for descriptor in self._tee.open:
+            for descriptor in self.tee.open:
                 poll.register(descriptor, select.POLLIN)
             if self._control is not None:
                 poll.register(self._control, select.POLLIN)
             ready = [descriptor for descriptor, _ in poll.poll(self._patience_ms())]
             if self._control is not None and self._control.fileno() in ready:
                 self._listen(self._control)
-            hurried = self._tee.turn(ready)
-            self._log.tick()
+            hurried = self.tee.turn(ready)
+            self.log.tick()
             if self._times is not None:
                 self._times.tick(time.monotonic())
             if self._ended_at is not None:
-                self._settle(self._ended_at, any(descriptor in ready for descriptor in self._tee.open))
-            elif ready and not hurried:
+                self._settle(self._ended_at, any(descriptor in ready for descriptor in self.tee.open))
+            elif ready and not hurried and self.tee.open:
                 time.sleep(self._pause)
-        if self._log.closed:
+        if self.log.closed:
             return
         os.dup(self._descriptor)  # the lock of the log lasts until the note is whole
         self._close()
         if self._note is not None:  # no receipt run is left to ask
-            add_loss(self._note, None if self._log.loss is None else asdict(self._log.loss))
+            add_loss(self._note, None if self.log.loss is None else asdict(self.log.loss))
 
     def _close(self) -> None:
         """Close the log, and then the file of its times, which has the end of the command if it is known."""
-        self._log.close()
+        self.log.close()
         if self._times is not None:
             self._times.close(time.monotonic() if self._ended_at is None else self._ended_at)
             if self._times.problem:
-                self._tee.problems.append(f"the times of the log are not complete: {self._times.problem}")
+                self.tee.problems.append(f"the times of the log are not complete: {self._times.problem}")
 
     def _patience_ms(self) -> int | None:
         if self._ended_at is not None and not self._drained:
             return 20
-        if self._log.waiting:
+        if self.log.waiting:
             return 100
         return 1000 if self._times is not None and self._times.waiting else None
 
     def _settle(self, ended_at: float, busy: bool) -> None:
         """Report that the output has ended, or that it goes on after ``GRACE_S``."""
         if not busy and self._idle_bytes is None:
-            self._idle_bytes = self._tee.read_bytes
-        if not self._drained and (not self._tee.open or time.monotonic() > ended_at + GRACE_S):
+            self._idle_bytes = self.tee.read_bytes
+        if not self._drained and (not self.tee.open or time.monotonic() > ended_at + GRACE_S):
             self._drained = True
-            self._answer(b"held" if self._tee.open else b"ended")
+            self._answer(b"held" if self.tee.open else b"ended")
 
     def _listen(self, control: socket.socket) -> None:
         data = control.recv(65536)
@@ -205,7 +205,7 @@ class _Copying:
         for line in lines:
             kind, text = line[:1], line[1:]
             if kind == _REMARK:
-                self._log.remark(text.decode())
+                self.log.remark(text.decode())
             elif kind == _FIT:
                 for stream in self._streams:
                     stream.fit()
@@ -213,9 +213,9 @@ class _Copying:
                 self._ended_at = time.monotonic()
             elif kind == _CLOSE:
                 self._close()
-                loss = self._log.loss
-                late = 0 if self._idle_bytes is None else self._tee.read_bytes - self._idle_bytes
-                found = Forwarded(late, tuple(self._tee.problems), loss)
+                loss = self.log.loss
+                late = 0 if self._idle_bytes is None else self.tee.read_bytes - self._idle_bytes
+                found = Forwarded(late, tuple(self.tee.problems), loss)
                 self._answer(json.dumps(asdict(found)).encode())
 
     def _answer(self, line: bytes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import time
 from pathlib import Path
@@ -11,9 +10,9 @@ from pathlib import Path
 from receipt_cli.errors import OutputError
 from receipt_cli.io.pipe import widen
 from receipt_cli.io.times_file import TimesWriter
-from receipt_cli.wrap.forwarder import LONG_PAUSE_S
+from receipt_cli.wrap.forwarder import LONG_PAUSE_S, Copying
 from receipt_cli.wrap.orphan import lock
-from receipt_cli.wrap.tee import ROOM, Log, Loss, Outlet, Stamps, Tee
+from receipt_cli.wrap.tee import ROOM, Loss, Outlet
 
 _ASK_FOR_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -29,23 +28,12 @@ def copy_input(log: int, times: Path | None, *, append: bool, stamps: bool) -> t
         signal.signal(number, signal.SIG_IGN)
     widen(0)
     os.set_blocking(0, False)
-    now = time.monotonic()
     writer = None
     if times is not None:
-        writer = TimesWriter(str(times), log, append=append, pause_s=LONG_PAUSE_S, now=now, wall=time.time())
-    kept = Log(log, 1, writer, Stamps() if stamps else None)
-    tee = Tee([Outlet(0, 1, False, ROOM)], kept)
-    while tee.open:
-        waiting = writer is not None and writer.waiting
-        ready = select.select(tee.open, [], [], 1.0 if waiting else None)[0]
-        hurried = tee.turn(ready)
-        if writer is not None:
-            writer.tick(time.monotonic())
-        if ready and not hurried and tee.open:
-            time.sleep(LONG_PAUSE_S)
-    kept.close()
-    if writer is not None:
-        writer.close(time.monotonic())
-        if writer.problem:
-            raise OutputError("cannot write the times", where=str(times), why=writer.problem)
-    return kept.loss, tee.problems
+        now, wall = time.monotonic(), time.time()
+        writer = TimesWriter(str(times), log, append=append, pause_s=LONG_PAUSE_S, now=now, wall=wall)
+    copying = Copying([Outlet(0, 1, False, ROOM)], log, None, None, writer, stamps)
+    copying.run()
+    if writer is not None and writer.problem:
+        raise OutputError("cannot write the times", where=str(times), why=writer.problem)
+    return copying.log.loss, copying.tee.problems
