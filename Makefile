@@ -77,7 +77,7 @@ kernel: $(DEV) ## compile native/kernel.c into the package, if there is a C comp
 	$(PY) hatch_build.py kernel
 
 .PHONY: fuzz-kernel
-fuzz-kernel: $(DEV) ## the kernel against the definition on generated and mutated blocks, under sanitizers; TIME= seconds, SEED=
+fuzz-kernel: $(DEV) ## the fuzz targets of the kernel with one that is compiled under sanitizers; TIME= seconds, SEED=
 	$(PY) -m tests.fuzz.kernel --seconds $(or $(TIME),60) --seed $(or $(SEED),1)
 
 .PHONY: lint

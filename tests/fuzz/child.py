@@ -23,10 +23,11 @@ def main() -> None:
     if importlib.util.find_spec("atheris") is not None and not os.environ.get("FUZZ_OWN"):
         _with_atheris(name, int(seconds), int(seed), Path(folder), Path(corpus), Path(result))
     else:
-        _with_own(name, int(seconds), int(seed), Path(folder), Path(result))
+        write_result(Path(result), fuzz(name, float(seconds), int(seed), Path(folder)).result("own"))
 
 
-def _with_own(name: str, seconds: int, seed: int, folder: Path, result: Path) -> None:
+def fuzz(name: str, seconds: float, seed: int, folder: Path) -> Watch:
+    """Run the seeds of a target, and changed ones for so many CPU seconds; return what was seen."""
     target, seeds = load(name)
     watch, rng = Watch(name, target, folder), random.Random(seed)
     for data in seeds:
@@ -34,7 +35,7 @@ def _with_own(name: str, seconds: int, seed: int, folder: Path, result: Path) ->
     end = time.process_time() + seconds
     while time.process_time() < end:
         watch(mutate(seeds, rng))
-    write_result(result, watch.result("own"))
+    return watch
 
 
 def _with_atheris(name: str, seconds: int, seed: int, folder: Path, corpus: Path, result: Path) -> None:

@@ -15,7 +15,7 @@ from tests.fuzz.mutate import mutate
 SEEDS = 60
 """Seeds of a target that are run, evenly chosen."""
 RANDOM = 60
-SLOW = {"parse": 8, "query": 20, "layouts": 30, "splits": 20, "learn": 20, "records": 30}
+SLOW = {"parse": 8, "grammar_file": 24, "query": 20, "layouts": 30, "splits": 20, "learn": 20, "records": 30}
 """Random inputs of targets of which one takes many milliseconds."""
 
 

@@ -16,7 +16,7 @@ from receipt_cli.definitions.failure_markers import Catalogue, load_catalogue
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.receipts.production import Request, produce
-from receipt_cli.records.envelope import MAX_ENVELOPES, NO_RANK, read_clock, read_rank, unwrap
+from receipt_cli.records.envelope import MAX_ENVELOPES, NO_RANK, unwrap
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 from receipt_cli.scan.engine import Engine
 from tests.tools.fixture_receipts import receipt_of
@@ -186,9 +186,3 @@ def test_a_marker_fires_behind_an_envelope(name: str) -> None:
         for sample in marker.samples:
             hits = catalogue.search(unwrap(ENVELOPES[name] + sample))
             assert marker.id in [hit.marker.id for hit in hits], (marker.id, sample)
-
-
-@given(st.binary(max_size=200))
-def test_no_prefix_is_too_odd(prefix: bytes) -> None:
-    assert read_rank(prefix) >= NO_RANK
-    assert isinstance(read_clock(prefix), float)

@@ -41,7 +41,9 @@ def seeds() -> list[bytes]:
         b'{"step": 7, "loss": 2.5}',
         b"7\t2.5\t0.1",
     )
-    found = [choice(40, 1 << 16) + b"\x0f" + form for form in (*forms, b"\n".join(forms))]
+    found = [
+        choice(40, 1 << 16) + b"\x0f" + form for form in (*forms, b"\n".join(forms), b"step 1 loss 3\r\nstep 2 loss 2.5\r\n" * 3)
+    ]
     return found + [choice(number, 1 << 16) + b"\0" + _part(path) for number, path in enumerate(layouts.LOGS[::3])]
 
 

@@ -44,7 +44,7 @@ def target(data: bytes) -> None:
         found.append(buffer[start:stop])
         at = stop + 1
     assert found == records
-    assert 0 <= count_blank(buffer) <= len(records)
+    assert count_blank(buffer + b"\n") == sum(not record.strip(b" \t") for record in records)
     assert len(metric_lines(buffer, MAX_SEEN)) <= MAX_SEEN and count_step_lines(buffer, MAX_SEEN) <= MAX_SEEN
     assert len(display_lines(raw, 5)) <= 5
     for line in log_tail(raw[: 32 << 10], cut=bool(repeats > 1)):

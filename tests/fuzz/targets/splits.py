@@ -45,5 +45,8 @@ def _plain(stretch: Segment) -> dict[str, object]:
 def seeds() -> list[bytes]:
     head = b"\2" + choice(11, 1 << 16) + choice(500, 1 << 16) + choice(900, 1 << 16)
     odd = b"a\r\nb\r\r\n\x1b[31m\r\nc\x08\x08\rd\x00\n\xff\n\xe2\x96\x88\r\n"
-    odd += b" 12%|# | 5/40 [00:01<00:07,  4.9it/s]\riter 1: loss 2.5, time 1.00ms"
+    odd += b" 12%|# | 5/40 [00:01<00:07,  4.9it/s]\riter 1: loss 2.5, time 1.00ms\n"
+    odd += b"[rank0]:\x1b[31mstep:  1  \x1b[32mloss: 12.38837  \x1b[38;2;180;60;0mgrad_norm: 20.75\x1b[39m\n^[[B^[[A\x1b]0;t\x07"
+    odd += b"0: 2026-01-02T03:04:05Z iter 30: loss nan, time 1.00ms, mfu -100.00%\rtorch.OutOfMemoryError: CUDA out of memory.\n"
+    odd += b"{'loss': 0.488, 'grad_norm': 1.8, 'learning_rate': 6.9e-05, 'epoch': 0.06}\r\n" + b"x" * 300 + b"iter 40: loss"
     return [bytes([number % 3]) + head + log for number, log in enumerate((odd, *(data[6:] for data in layouts.seeds()[::5])))]

@@ -10,7 +10,6 @@ from receipt_cli.records.envelope import plain
 from receipt_cli.records.split import (
     RECORD_CAP,
     Fragment,
-    cap_records,
     count_blank,
     display_lines,
     first_end,
@@ -61,11 +60,6 @@ def test_normalise_of_the_kernel(raw: bytes, want: bytes) -> None:
 NOISE = st.lists(
     st.sampled_from([b"a", b" ", b"\n", b"\r", b"\r\n", b"\x00", b"\b", b"\x1b", b"\x1b[31m", b"\x1b]0;t", b"^[[B", b"[", b"]", b"\x07", b"\xff", b"\\", b"P", b";", b"(", b"/", b"\x1b_bk;t=17000000", b"00123", b"7\x07"])  # noqa: E501
 ).map(b"".join)  # fmt: skip
-
-
-@given(NOISE)
-def test_line_numbers_hold(raw: bytes) -> None:
-    assert normalise(raw).count(b"\n") == raw.count(b"\n")
 
 
 @pytest.mark.skipif(NATIVE is None, reason="there is no compiled kernel")
@@ -160,28 +154,6 @@ def test_a_fragment_grows_to_the_cap() -> None:
     ended = Fragment()
     ended.extend(b"\r")
     assert not ended.empty and ended.length == 0
-
-
-def reference(raw: bytes) -> tuple[bytes, list[tuple[int, int]]]:
-    """Cut record by record."""
-    out, cuts = b"", []
-    for piece in re.findall(rb"[^\n\r]*[\n\r]|[^\n\r]+\Z", raw):
-        body = piece.rstrip(b"\n\r")
-        if len(body) > RECORD_CAP:
-            cuts.append((len(out), len(body)))
-        out += body[:RECORD_CAP] + piece[len(body) :]
-    return out, cuts
-
-
-SIZES = st.sampled_from(
-    [0, 1, 7, 1000, RECORD_CAP // 2 - 1, RECORD_CAP // 2, RECORD_CAP - 1, RECORD_CAP, RECORD_CAP + 1, 3 * RECORD_CAP]
-)
-
-
-@given(st.lists(st.tuples(SIZES, st.sampled_from([b"\n", b"\r", b"\r\n"])), max_size=8), SIZES)
-def test_records_over_the_cap_are_cut(parts: list[tuple[int, bytes]], last: int) -> None:
-    raw = b"".join(b"x" * size + end for size, end in parts) + b"y" * last
-    assert cap_records(raw) == reference(raw)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from decimal import Context, Decimal
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from receipt_cli.definitions.units import MAX_TEXT, UNITS, find_factor, read_number
+from receipt_cli.definitions.units import MAX_TEXT, find_factor, read_number
 from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.number_forms import scale_of
 from tests.tools.examples import costly
@@ -129,25 +127,6 @@ def test_printed_numbers_of_every_spelling(form: str, unit: str | None, draw: Dr
             converted += 1
             assert bits(value) == bits(the_decimal(text, unit)), text
     assert converted > (0.99 if draw is not wide else 0.5) * PER_SPELLING
-
-
-NUMBERS = st.from_regex(
-    r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3}){1,4}|[0-9]{0,22})(?:\.[0-9]{0,20})?(?:[eE][-+]?[0-9]{1,2})?(?: ?(?:ms|GiB|%|K))?",
-    fullmatch=True,
-)
-UNIT_NAMES = st.sampled_from([None, "si", "suffix", "hms", *UNITS])
-
-
-@given(NUMBERS, UNIT_NAMES, st.randoms(use_true_random=False))
-@settings(max_examples=200)
-def test_any_layout_reads_as_its_texts_do(sample: str, unit: str | None, rng: random.Random) -> None:
-    rows = [sample] + [re.sub(r"\d", lambda _: rng.choice("00123456789"), sample) for _ in range(7)]
-    if not has_scale(sample, unit):
-        assert len(sample) > MAX_TEXT or not any(read_number(text, unit) is not None for text in rows)
-        return
-    for text in rows:
-        value, want = convert(text, unit), read_number(text, unit)
-        assert value is None or (want is not None and bits(value) == bits(want)), text
 
 
 @pytest.mark.parametrize(
