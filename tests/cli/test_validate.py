@@ -77,8 +77,7 @@ HEADERS = {
 """Headers written by hand, and whether they can be read."""
 
 
-@pytest.mark.parametrize("name", HEADERS)
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize(("name", "mark"), [*((name, "") for name in HEADERS), ("nothing", "\ufeff"), ("no_commit", "\ufeff")])
 def test_a_header_is_valid_if_a_store_is_built_with_it(tmp_path: Path, invoke: Callable, name: str, mark: str) -> None:
     document, accepted = HEADERS[name]
     path = tmp_path / "logs" / "run.header.json"

@@ -1,18 +1,20 @@
 """Run the commands of README and ``docs/``, and compare what they print with what the pages show.
 
-In a ``console`` block every command starts with ``$ receipt`` (``> `` continues it). The blocks of a page run in
-order, in one folder with copies of ``fixtures/`` and ``grammars/``. A command exits with 0, or with N if it ends in
-``# exit N``. The lines below a command must be what it prints, stdout and stderr together; ``...`` replaces a part
-of a line, or alone on a line any lines. Without lines below it, only the exit code counts. Blocks of the language
-``sh`` are examples with the reader's own files: ``test_documents.py`` parses their commands. A block with a title is a
-file of that name, which lies in the folder. README names the reader's ``train.py`` (here ``OWN``) and ``logs/``. Of its
-set-up commands ``make demo`` is run below without its installation, ``make test`` runs this file, and ``make newcomer``
-installs the package.
+In a ``console`` block every command starts with ``$ receipt`` (``> `` continues it). The blocks of a page run in order,
+in one folder with copies of ``fixtures/`` and ``grammars/``; those of README start the program, others only if a shell
+has to read them. A command exits with 0, or with N if it ends in ``# exit N``. The lines below a command must be what
+it prints, stdout and stderr together; ``...`` replaces a part of a line, or alone on a line any lines. Without lines
+below it, only the exit code counts. Blocks of the language ``sh`` are examples with the reader's own files:
+``test_documents.py`` parses their commands. A block with a title is a file of that name, which lies in the folder.
+README names the reader's ``train.py`` (here ``OWN``) and ``logs/``. Of its set-up commands ``make demo`` is run below
+without its installation, ``make test`` runs this file, and ``make newcomer`` installs the package.
 """
 
 import doctest
+import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -103,7 +105,11 @@ def shell(root: Path, tmp_path: Path) -> dict[str, str]:
     }
 
 
-def run(command: str, cwd: Path, env: dict[str, str]) -> tuple[int, str]:
+def run(command: str, cwd: Path, env: dict[str, str], alone: bool = True) -> tuple[int, str]:
+    """Return how a command ended and what it printed; if not ``alone`` and no shell is needed, it runs in this process."""
+    words = shlex.split(command.replace("\\\n", " "), comments=True)
+    if not alone and words[1] != "run" and not set("|&;<>$*") & set(command):
+        return call(words, cwd, env)
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=cwd,
@@ -117,13 +123,27 @@ def run(command: str, cwd: Path, env: dict[str, str]) -> tuple[int, str]:
     return done.returncode, done.stdout.decode()
 
 
+def call(words: list[str], cwd: Path, env: dict[str, str]) -> tuple[int, str]:
+    """Run a command of ``receipt`` in this process; return its exit code, and what it printed on both streams."""
+    printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+    with pytest.MonkeyPatch.context() as patch, open(os.devnull) as nothing, pytest.raises(SystemExit) as end:
+        for name, value in {"argv": words, "stdin": nothing, "stdout": printed, "stderr": printed}.items():
+            patch.setattr(sys, name, value)
+        for name, value in env.items():
+            patch.setenv(name, value)
+        patch.setattr(entry, "gc", SimpleNamespace(disable=lambda: None, freeze=lambda: None))  # this process lives on
+        patch.chdir(cwd)
+        entry.main()
+    return int(end.value.code or 0), printed.buffer.getvalue().decode()
+
+
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if BLOCK.search(page)])
 def test_commands_of_a_page_do_what_it_shows(name: str, root: Path, tmp_path: Path, shell: dict[str, str]) -> None:
     work = tmp_path / "work"
     lay_out(name, root, work)
     wrong = []
     for command in read_commands(PAGES[name], name):
-        code, output = run(command.text, work, shell)
+        code, output = run(command.text, work, shell, alone=name == "README.md")
         place = f"{name}:{command.line}: $ {command.text}"
         if code != command.exit_code:
             wrong.append(f"{place}\nexit {code}, not {command.exit_code}\n{output}")

@@ -3,11 +3,7 @@
 ``test_readme.py`` runs its commands.
 """
 
-import json
 import re
-import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +12,7 @@ import pytest
 from receipt_cli.authoring.lint import lint_grammar
 from receipt_cli.definitions.units import known_units
 from receipt_cli.grammar.parse import KINDS, PARTS, load_grammar
+from tests.cli.conftest import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "your-trainer.md").read_text("utf-8")
@@ -146,25 +143,22 @@ REFUSED: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-def receipt(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command: Sequence[str] = [sys.executable, "-m", "receipt_cli", *words]
-    env = {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False, env=env)
-
-
 @pytest.mark.parametrize("name", REFUSED)
-def test_the_way_of_the_page_gives_a_grammar_for_a_refused_log(name: str, tmp_path: Path) -> None:
+def test_the_way_of_the_page_gives_a_grammar_for_a_refused_log(
+    name: str, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     template, answers, more = REFUSED[name]
     lines = [template.format(n=n, x=4 - n / 10, t=100 + n) for n in range(1, 21)]
     (tmp_path / "run.log").write_text("\n".join(["begin", *lines, "end"]) + "\n", "utf-8")
-    assert receipt(tmp_path, "parse", "run.log").returncode == 4
-    done = receipt(tmp_path, "grammar", "learn", "run.log", "-o", "own.yaml", "--answer", answers)
-    assert done.returncode == 0, done.stderr
-    assert receipt(tmp_path, "grammar", "lint", "own.yaml").returncode == 0
-    parsed = receipt(tmp_path, "parse", "run.log", "--grammar", "own.yaml", "--json")
-    summary = json.loads(parsed.stdout)["summary"]
+    assert invoke("parse", "run.log").code == 4
+    done = invoke("grammar", "learn", "run.log", "-o", "own.yaml", "--answer", answers)
+    assert done.code == 0, done.stderr
+    assert invoke("grammar", "lint", "own.yaml").code == 0
+    parsed = invoke("parse", "run.log", "--grammar", "own.yaml", "--json")
+    summary = parsed.document["summary"]
     last = {key: value["last"] for key, value in summary["metrics"].items()}
     assert summary["steps"]["record_count"] == 20
     assert {"loss": 2.0, **more}.items() <= last.items()
-    (tmp_path / "run.receipt.json").write_text(parsed.stdout, "utf-8")
-    assert receipt(tmp_path, "verify", "run.receipt.json", "run.log", "--grammar", "own.yaml").returncode == 0
+    (tmp_path / "run.receipt.json").write_bytes(parsed.stdout)
+    assert invoke("verify", "run.receipt.json", "run.log", "--grammar", "own.yaml").code == 0

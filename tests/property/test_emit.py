@@ -18,6 +18,7 @@ from receipt_cli.emit.document import check_document
 from receipt_cli.emit.goodput_tracker import CATEGORIES
 from receipt_cli.problems import split_pointer
 from receipt_cli.receipts.production import Request, produce
+from tests.tools.examples import costly
 
 THREADS = 3
 NANOSECONDS = 10**9
@@ -88,7 +89,7 @@ RECORDS = st.lists(
 
 
 @given(RECORDS, st.integers(1, 4), st.booleans())
-@settings(max_examples=100)
+@settings(max_examples=costly(200))
 def test_an_evaluation_is_valid(records: list[tuple[int, dict[str, Any], Any, Any]], waiting: int, finished: bool) -> None:
     with patch("receipt_cli.emit.temporal_performance._PENDING", waiting):
         tracker = TemporalPerformanceTracker()
@@ -130,7 +131,7 @@ ABLATIONS = st.fixed_dictionaries(
     st.dictionaries(st.just("sink_mass"), st.dictionaries(st.integers(-1, 3), CURVES, max_size=3), max_size=1),
     st.booleans(),
 )
-@settings(max_examples=300)
+@settings(max_examples=costly(400))
 def test_an_ablation_is_judged_as_receipt_validate_judges(
     stated: dict[str, Any], steps: list[int], curves: dict[str, Any], layers: dict[str, Any], fitted: bool
 ) -> None:
@@ -192,7 +193,7 @@ def mutated(draw: st.DrawFn) -> tuple[str, Any]:
 
 
 @given(mutated())
-@settings(max_examples=300)
+@settings(max_examples=costly(400))
 def test_a_document_is_judged_as_receipt_validate_judges(case: tuple[str, Any]) -> None:
     kind, document = case
     if document.get("schema_version") != f"{kind}/1.0":
@@ -212,7 +213,7 @@ PRINTED = st.dictionaries(
 
 
 @given(st.lists(PRINTED, min_size=1, max_size=8), st.booleans(), st.none() | st.integers(0, 9))
-@settings(max_examples=60)
+@settings(max_examples=costly(100))
 def test_every_printed_value_reads_back(
     tmp_path_factory: Any, records: list[dict[str, float]], timestamps: bool, rank: int | None
 ) -> None:

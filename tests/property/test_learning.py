@@ -11,8 +11,9 @@ from receipt_cli.authoring.proposal import covers, propose
 from receipt_cli.derive import Options, derive
 from receipt_cli.detect.generic import load_generic
 from receipt_cli.io.source import Source
+from receipt_cli.learn import shapes
 from receipt_cli.learn.learned import learn
-from receipt_cli.learn.shapes import MAX_SHAPES, Miner
+from receipt_cli.learn.shapes import Miner
 from tests.tools.examples import costly
 from tests.tools.logs import learned_of
 from tests.tools.timed import takes_less
@@ -162,13 +163,12 @@ def test_a_hostile_line_costs_bounded_time(name: str) -> None:
     assert takes_less(5, learn, [(HOSTILE[name] + b"\n") * 20], WORDS)
 
 
-def test_a_log_of_ever_new_shapes_takes_bounded_memory() -> None:
-    words = [
-        f"step {chr(97 + k % 26)}{'x' * (k % 97)}{chr(97 + k // 26 % 26)}{chr(97 + k // 676 % 26)} {k} loss 1"
-        for k in range(3 * MAX_SHAPES)
-    ]
+def test_a_log_of_ever_new_shapes_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shapes, "MAX_SHAPES", 100)
+    monkeypatch.setattr(shapes, "KEPT_SHAPES", 50)
+    words = [f"step {chr(97 + k % 26)}{'x' * (k % 97)}{chr(97 + k // 26 % 26)} {k} loss 1" for k in range(300)]
     lines = "".join(f"{word}\nstep {k} loss {k / 7:.3f} lr 1\n" for k, word in enumerate(words)).encode()
     miner = Miner(frozenset([b"step", b"loss"])).mine([lines])
-    assert len(miner.shapes) <= MAX_SHAPES
+    assert len(miner.shapes) <= 100
     learned = learn([lines], WORDS)
-    assert learned is not None and learned.records == 3 * MAX_SHAPES
+    assert learned is not None and learned.records == 300

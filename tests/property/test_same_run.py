@@ -14,12 +14,13 @@ from benchmarks.same_run import COUNTS, FORMS, Form, Simulated, simulated_pairs,
 from receipt_cli.comparison.comparable import DEFAULT
 from receipt_cli.comparison.load import load_side
 from receipt_cli.comparison.rerun import Question, reproducibility
+from tests.tools.examples import costly
 
 RUN = Simulated(seed=1337, order=5, last=39)
 PLACED = [form for form, printed in FORMS.items() if printed and form not in COUNTS]
 SEEDED: list[Form] = ["nanochat", "megatron", "shards", "labels"]
 forms = st.sampled_from(list(FORMS))
-FEW = settings(max_examples=15)
+FEW = settings(max_examples=costly(32))
 """Two logs are read for each example."""
 
 
@@ -144,7 +145,7 @@ def test_a_step_digest_tells_data_from_parameters(ask: Any) -> None:
 
 
 def test_the_first_pairs_of_the_benchmark_get_the_exact_verdict(tmp_path: Path) -> None:
-    pairs = list(simulated_pairs(random.Random(7)))[:24]
+    pairs = list(simulated_pairs(random.Random(7)))[: costly(40)]
     answers = [(pair, verdict_of(pair, tmp_path)) for pair in pairs]
     assert [pair.kind for pair, found in answers if found is None or found["verdict"] not in pair.exact] == []
 

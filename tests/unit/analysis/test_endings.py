@@ -93,7 +93,6 @@ ENDS = {
         "mpirun noticed that process rank 3 with PID 812 on node node4 exited on signal 9 (Killed).\n"
         "--------------------------------------------------------------------------\n",
     ),
-    "mpi abort": ("child_failed", "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD\nwith errorcode 1.\n"),
     "ray actor died": (
         "traceback",
         "ray.exceptions.RayTaskError(ValueError): ray::main_task() (pid=70412, ip=10.0.0.4)\n"
@@ -120,7 +119,6 @@ ENDS = {
         "[Fri Aug 30 11:43:09 2026] NVRM: Xid (PCI:0000:cb:00): 79, pid=1, GPU has fallen off the bus.\n"
         "RuntimeError: CUDA error: unspecified launch failure\n",
     ),
-    "nan amp": ("nan_loss", "Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.\n"),
     "disk": (
         "disk_full",
         "Traceback (most recent call last):\n"
@@ -133,14 +131,11 @@ ENDS = {
         "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 64 vs 0\n",
     ),
     "disk torch": ("traceback", "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 64 vs 0\n"),
-    "wandb sweep": ("interrupted", "wandb: Ctrl + C detected. Stopping sweep.\n"),
     "vm": (None, "Connection to 10.0.0.4 closed by remote host.\n"),
-    "py abort": ("traceback", "Fatal Python error: Aborted\n\nThread 0x0 (most recent call first):\n  <no Python frame>\n"),
     "gloo": (
         "child_failed",
         "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:41002\n",
     ),
-    "glibc": ("child_failed", "free(): invalid pointer\nAborted (core dumped)\n"),
     "pt aborted corrupted": (None, "double free or corruption (!prev)\n"),
     "jax preempt": (
         "truncated",
@@ -174,30 +169,17 @@ ENDS = {
         "PC: @     0x7ffd5d3a37c2 (unknown)\n"
         "*** SIGTERM (@0x3e800006e91) received by PID 20576 (TID 0x7f82335dd7c0) from PID 28305; stack trace: ***\n",
     ),
-    "glog sigsegv": ("segfault", "*** SIGSEGV (@0x0) received by PID 20576 (TID 0x7f82335dd7c0) from PID 0; stack trace: ***\n"),
     "glog sigint": ("interrupted", "*** SIGINT (@0x3e8) received by PID 20576 (TID 0x7f82335d) from PID 1; stack trace: ***\n"),
-    "glog sigabrt": ("traceback", "*** SIGABRT (@0x3e8) received by PID 20576 (TID 0x7f82335d) from PID 1; stack trace: ***\n"),
     "deepspeed sigint": (
         "interrupted",
         "[2022-10-28 23:01:52,534] [INFO] [launch.py:295:sigkill_handler] Main process received SIGINT, exiting\n",
     ),
-    "state oomkilled": ("host_oom", "State: OOMKilled\n"),
-    "kubernetes json oomkilled": ("host_oom", '  "reason": "OOMKilled",\n'),
     "ray worker died": (
         "child_failed",
         "(raylet) A worker died or was killed while executing a task by an unexpected system error. To troubleshoot the "
         "problem, check the logs for the dead worker.\n",
     ),
-    "disk windows": ("disk_full", "OSError: [WinError 112] There is not enough space on the disk\n"),
-    "disk hdf5": ("disk_full", "OSError: Can't write data (errno = 28, error message = 'No space left on device')\n"),
-    "disk go": ("disk_full", "write /var/lib/x: no space left on device\n"),
-    "disk rust": ("disk_full", 'IoError(Os { code: 28, kind: StorageFull, message: "No space left on device" })\n'),
-    "disk c++": ("disk_full", "filesystem error: cannot copy file [No space left on device]\n"),
-    "disk german": ("disk_full", "tee: run.log: Auf dem Gerät ist kein Speicherplatz mehr verfügbar\n"),
-    "disk chinese": ("disk_full", "cp: 写入 'x' 时出错: 设备上没有空间\n"),
     "zsh": ("killed", "zsh: killed     python train.py\n"),
-    "apport": ("segfault", "[1]    20417 segmentation fault (core dumped)  python train.py\n"),
-    "process finished": ("segfault", "\nProcess finished with exit code 139 (interrupted by signal 11: SIGSEGV)\n"),
     "win": ("segfault", "Process finished with exit code -1073741819 (0xC0000005)\n"),
 }
 

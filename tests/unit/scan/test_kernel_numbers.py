@@ -18,7 +18,7 @@ if NATIVE is None:
     pytest.skip("the kernel is not compiled", allow_module_level=True)
 
 EXACT = Context(prec=120)
-PER_SPELLING = costly(25_000)
+PER_SPELLING = costly(4_000)
 Draw = Callable[[random.Random], float]
 
 
