@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.figures import differences, facts_path, load_facts, receipt_figures
-from benchmarks.inputs import parse_size, print_size, write
+from benchmarks.figures import differences, load_facts, receipt_figures
+from benchmarks.inputs import write
 from receipt_cli.receipts.production import Request, produce
 
 TRAINERS = {
@@ -50,14 +50,6 @@ def test_program_and_loop_read_what_was_written(generated: tuple[str, Path], roo
     assert differences(facts, receipt_figures(receipt.document), exact=True) == []
 
 
-def test_a_log_depends_on_its_size_alone(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        write("sparse", 20_000, tmp_path / name, facts=name == "a")
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert facts_path(tmp_path / "a").exists()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "a.facts.json", "b"]
-
-
 def test_differences_are_told() -> None:
     figures = {
         "record_count": 3,
@@ -76,18 +68,3 @@ def test_differences_are_told() -> None:
     assert differences(facts, near, exact=True) == [f"loss.first: {near['metrics']['loss']['first']}, not 0.1"]
     assert differences(facts, {**facts, "metrics": {}}, exact=False) == ["loss: absent"]
     assert differences(facts, {**facts, "steps": {"record_count": 2}}, exact=False) == ["steps.record_count: 2, not 3"]
-
-
-@pytest.mark.parametrize(
-    ("text", "size", "shown"),
-    [("1GiB", 1 << 30, "1 GiB"), ("10GB", 10**10, "10 GB"), ("64mib", 64 << 20, "64 MiB"), ("1.5 MB", 1_500_000, "1.5 MB")],
-)
-def test_sizes(text: str, size: int, shown: str) -> None:
-    assert parse_size(text) == size
-    assert print_size(size) == shown
-
-
-@pytest.mark.parametrize("text", ["", "GB", "1TB", "I", "1 2MB"])
-def test_no_size(text: str) -> None:
-    with pytest.raises(ValueError, match="not a size"):
-        parse_size(text)

@@ -17,14 +17,12 @@ import pytest
 
 from receipt_cli.emit import AblationReceipt
 from receipt_cli.store.documents import KINDS
-from tests.cli.conftest import Done, Invoke
+from tests.cli.conftest import Invoke
 from tests.cli.test_flight import KERNELS, MS, batch, shutdown, start, write
 
 ROOT = Path(__file__).resolve().parents[2]
 SCORES = ROOT / "fixtures" / "foreign" / "scores"
 EXAMPLES = ROOT / "fixtures" / "receipts"
-
-Run = Callable[..., Done]
 
 
 def ablation(path: Path, *, sink: bool = True, layers: int = 2, losses: tuple[float, ...] = (3.0, 2.5, 2.0), **run: Any) -> Path:

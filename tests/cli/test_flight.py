@@ -14,7 +14,6 @@ from tests.cli.conftest import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]
 FLIGHT = ROOT / "fixtures" / "flight"
-CORPUS = ROOT.parent / "shared" / "corpus" / "seeds" / "gpufl"
 T0 = 1_772_000_000 * 10**9
 MS = 10**6
 KERNELS = ["dt_ns", "kernel_id", "stream_id", "duration_ns"]

@@ -14,7 +14,6 @@ from tests.cli.test_systems import says
 
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN = ROOT / "fixtures" / "foreign"
-CORPUS = ROOT.parent / "shared" / "corpus"
 WANDB = FOREIGN / "wandb" / "wandb-summary.json"
 FORMATS = {
     "hf-trainer-state.json": "hf-trainer-state",

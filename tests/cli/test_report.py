@@ -9,8 +9,6 @@ import pytest
 from benchmarks.report_store import write_store
 from tests.cli.conftest import Invoke
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -22,7 +22,6 @@ from receipt_cli.render.style import Style
 from tests.cli.conftest import Invoke
 
 WALL = 1_750_000_000.0
-BLOCK = 4096
 
 
 def play(folder: Path, *launches: Iterable[Piece], block: int = 1, name: str = "job.log") -> dict[str, float]:

@@ -52,7 +52,6 @@ ONLY: dict[str, set[str]] = {
     "subprocess.call": set(),
 }
 """What few modules call, and which."""
-TEXT_ONLY = {"shell", "text_shell"}
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:

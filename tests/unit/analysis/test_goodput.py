@@ -18,7 +18,6 @@ from receipt_cli.verification.verifier import verify
 pytestmark = pytest.mark.usefixtures("one_engine")
 
 ROOT = Path(__file__).resolve().parents[3]
-SEEDS = ROOT.parent / "shared" / "corpus" / "seeds" / "nanochat"
 START = datetime(2026, 3, 8, 11, 0, 0, tzinfo=UTC)
 
 

@@ -20,49 +20,6 @@ from tests.tools.examples import costly
 
 ROOT = Path(__file__).resolve().parents[3]
 RUN = re.compile(r"\d+")
-BLIND = [
-    r"\d++",
-    r"^\d+$",
-    r"^\d+?$",
-    r"(?P<step>\d++)/(?P<last>\d++) loss: (?P<loss>-?(?:\d[\d.]*+(?:e[-+]?\d++)?|nan))",
-    r"\{(?=[^{}]{1,4000}?'step': '(?P<step>\d++)/(?P<planned_steps>\d++)')",
-    r"x(?=\d)|(?=\d)y|(?<=\d) z|(?<!\d)w",
-    r"(?:\b|(?<=\\n))step: (?P<step>\d++)(?=, [A-Za-z])",
-    r"\w{1,60} \S{0,80}+",
-    r"\d[\d_]*+\.?\d*+(?![\w.])",
-]
-"""Patterns that tell no lengths apart."""
-SEEING = [
-    r"\d{4}",
-    r"\d\d",
-    r"\d+(?!%)",
-    r"(?>\d+?)x",
-    r"(?<![a-z])\d+ x",
-    r"(?<=\d)[\d.]+",
-    r"\w{1,20}",
-    r"(\d)\d*",
-    r"(\d)+",
-    r"\d",
-]
-"""Patterns that tell lengths apart."""
-UNKNOWN = [r"(\d++)/\1", r"(?(DEFINE)(?P<n>\d++))(?&n)", r"\B\d+", r"(?|(a)|(b))\d++", r"\d*"]
-
-
-@pytest.mark.parametrize("pattern", [*BLIND, *SEEING, *UNKNOWN])
-def test_which_lengths_are_compared(pattern: str) -> None:
-    found = lengths_compared(pattern, LONGEST, WORD)
-    assert (found == (), bool(found), found is None) == (pattern in BLIND, pattern in SEEING, pattern in UNKNOWN)
-
-
-def test_runs_matter_between_certain_bytes_of_certain_texts() -> None:
-    assert lengths_compared(r"Epoch \d{1,3}%\|", LONGEST, WORD) == (Between(1 << 32, 1 << 37, ("%|", "epoch ")),)
-    assert lengths_compared(r"\d{3},", LONGEST, WORD) == (Between(ANYTHING, 1 << 44, (",",)),)
-
-
-def test_a_bound_above_the_longest_word_is_none() -> None:
-    assert lengths_compared(r"\w{1,60} ", LONGEST, 60) == ()
-    assert lengths_compared(r"\w{1,60} ", LONGEST, 61)
-    assert lengths_compared(r".{1,60} ", LONGEST, 60)
 
 
 def test_objects_and_labels_tell_hardly_any_lengths() -> None:

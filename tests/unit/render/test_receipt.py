@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from rich.cells import cell_len as cells
 
-from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.receipt import render_receipt
 from receipt_cli.render.style import Style
 
@@ -355,13 +354,6 @@ def test_a_series_that_is_partly_not_finite_says_so() -> None:
     assert "▁█×" in shown({"summary": summary}, 100, series={"loss": [1.0, 9.0, math.nan]})
 
 
-def test_no_column_for_trends_that_nobody_has() -> None:
-    summary = {"metrics": {"loss": statistic("all", 1.0, *[2.0] * 5)}}
-    for series in (None, {}, {"loss": [1.0]}, {"other": [1.0, 2.0]}, {"loss": [math.nan, math.nan]}):
-        assert "trend" not in shown({"summary": summary}, 100, series=series)
-    assert "trend" in shown({"summary": summary}, 100, series={"loss": [1.0, 2.0]})
-
-
 def test_the_scope_is_shown_where_the_name_does_not_say_it() -> None:
     values = [1.0, *[2.0] * 5]
     metrics = {
@@ -391,21 +383,3 @@ def test_memory_is_told_if_its_reading_is_known_and_figures_always() -> None:
     assert "allocated    peak 30 GiB → 31 GiB, 40 GiB at most" in text
     assert "unknown" not in shown({"summary": {"memory": {**STORY, "reading": "unknown"}}}, 100)
     assert shown({"summary": {"memory": {"reading": "unknown", "figures": {}}, "bottleneck": {"verdict": "unknown"}}}, 100) == ""
-
-
-@pytest.mark.parametrize(
-    ("metric", "want"),
-    [
-        ("loss", "loss"),
-        ("step_time_s", "step time"),
-        ("peak_memory_allocated_bytes", "peak memory allocated"),
-        ("mfu_ratio", "MFU"),
-        ("tokens_per_s_per_device", "throughput/device"),
-        ("eval_samples_per_s", "eval samples"),
-        ("skipped_step_count", "skipped steps"),
-        ("num_zeros_count", "num zeros"),
-        ("_s", "s"),
-    ],
-)
-def test_metric_label(metric: str, want: str) -> None:
-    assert metric_label(metric).strip() == want

@@ -130,12 +130,6 @@ def test_records_are_recognised_as_byte_by_byte(data: st.DataObject) -> None:
         assert fit[number] if number >= 0 else not any(fit), record
 
 
-def test_layouts_that_share_a_key_are_told_apart() -> None:
-    layouts = [layout_of(b"acc@%d: 12.5 q" % k, [(4, 5)]) for k in range(1, 8)] + [layout_of(b"acc@0: 12.5 p", [])]
-    records = [b"acc@%d: 99.1 q" % (k % 10) for k in range(20)] + [b"acc@3: 00.0 p"]
-    assert recognised(layouts, records) == [k % 10 - 1 if 1 <= k % 10 <= 7 else -1 for k in range(20)] + [7]
-
-
 @given(st.lists(st.binary(min_size=1, max_size=9), max_size=5), st.binary(max_size=60))
 def test_literals_are_found(literals: list[bytes], record: bytes) -> None:
     kernel = NATIVE.Kernel(tuple(literals), no_answer, 5)

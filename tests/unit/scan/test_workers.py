@@ -78,13 +78,6 @@ def test_the_size_of_the_blocks_does_not_matter(size: int, tmp_path: Path, monke
     assert derived(log, 2) == derived(log, 1)
 
 
-def test_columns_of_many_records_come_back_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "BLOCK", 500_000)
-    lines = [LINE % (n, n % 7, n * 7919 % 10007) for n in range(30_000)]
-    log = write(tmp_path / "log", b"".join(lines) + LOG)
-    assert derived(log, 2) == derived(log, 1)
-
-
 @pytest.mark.usefixtures("small")
 def test_a_compressed_log_has_workers_too(tmp_path: Path) -> None:
     wanted = derived(write(tmp_path / "log", LOG), 1)
@@ -121,11 +114,6 @@ def test_with_the_kernel_no_process_is_started(tmp_path: Path, monkeypatch: pyte
     monkeypatch.delenv(VARIABLE)
     assert [derived(log, workers) for workers in (1, 2, AUTO)] == [wanted] * 3
     assert left_over() == []
-
-
-@pytest.mark.usefixtures("no_processes")
-def test_more_workers_than_bytes(tmp_path: Path) -> None:
-    assert b'"size_bytes": 3' in derived(write(tmp_path / "log", b"hi\n"), 8)
 
 
 @pytest.mark.usefixtures("small")

@@ -53,17 +53,6 @@ def opened(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
 
 
-def test_lines_of_two_streams_stay_whole(tmp_path: Path) -> None:
-    descriptor = opened(tmp_path / "log")
-    log = Log(descriptor, 2)
-    for stream, text in ((0, b"one "), (1, b"error\n"), (0, b"line\ntwo "), (1, b"bar 1\rbar 2"), (0, b"lines\r\n")):
-        log.write(stream, memoryview(text))
-    log.remark("the end")
-    log.end()
-    os.close(descriptor)
-    assert (tmp_path / "log").read_bytes() == b"error\none line\nbar 1\rtwo lines\r\nbar 2\nthe end\n"
-
-
 @pytest.mark.parametrize(
     ("texts", "told"),
     [
@@ -91,14 +80,6 @@ def test_a_long_line_is_not_kept_back(tmp_path: Path) -> None:
     log = Log(descriptor, 2)
     log.write(0, memoryview(b"x" * (HELD + 1)))
     assert os.fstat(descriptor).st_size == HELD + 1
-    os.close(descriptor)
-
-
-def test_a_log_that_cannot_be_written_is_given_up() -> None:
-    descriptor = os.open("/dev/full", os.O_RDWR)
-    log = Log(descriptor, 1)
-    log.write(0, memoryview(b"x"))
-    assert log.problem == "No space left on device"
     os.close(descriptor)
 
 
