@@ -336,42 +336,6 @@ class TestOptions:
         assert b"hunter22" not in done.stdout
 
 
-class TestDocuments:
-    @pytest.mark.parametrize(
-        ("content", "code"),
-        [
-            (b"", 3),
-            (b"hello", 3),
-            (b"\xff\xfe", 3),
-            (b"[" * 100_000, 3),
-            (b'{"schema_version": ' + b"9" * 10_000 + b"}", 3),
-            (b"[]", 1),
-            (b"{}", 1),
-            (b"null", 1),
-            (b'{"schema_version": "receipt/1.0"}', 1),
-            (b'{"schema_version": "receipt/1.0", "run": {"name": "\\ud800"}, "summary": NaN}', 1),
-            (b'{"schema_version": "receipt/1.0", "schema_version": "receipt/1.0", "x": 1e999}', 1),
-            (b'{"schema_version": "receipt/99.0"}', 5),
-        ],
-    )
-    @pytest.mark.parametrize("command", [("show",), ("show", "--json"), ("validate",), ("validate", "--json")])
-    def test_each(self, tmp_path: Path, invoke: Invoke, content: bytes, code: int, command: tuple[str, ...]) -> None:
-        import json
-
-        path = tmp_path / "doc.json"
-        path.write_bytes(content)
-        done = invoke(*command, path)
-        assert done.code == code, done.stderr
-        if "--json" in command and done.stdout:
-            json.loads(done.stdout, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-
-    def test_every_unreadable_file_is_told(self, tmp_path: Path, invoke: Invoke) -> None:
-        (tmp_path / "newer.json").write_text('{"schema_version": "receipt/99.0"}')
-        done = invoke("schema", "check", tmp_path / "one", tmp_path / "newer.json", tmp_path / "two")
-        assert done.code == 5
-        assert done.stderr.count("receipt: error: ") == 3
-
-
 class TestOutput:
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
     def test_a_device_is_written_to_and_not_replaced(self, log: Path, tmp_path: Path, invoke: Invoke) -> None:

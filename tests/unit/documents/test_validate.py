@@ -102,12 +102,6 @@ def test_every_check_of_values_and_versions_has_an_example():
     }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_rules_have_names_of_their_own(kind: str):
-    names = [rule.name for rule in rules_of(kind)]
-    assert len(set(names)) == len(names)
-
-
 @pytest.mark.parametrize("path", [path for path in VALID if path.parents[1].name.startswith("receipt-")], ids=name)
 @pytest.mark.parametrize("broken", [None, ("steps", "first", "x"), ("steps", "first", float("nan")), ("metrics", "loss", {})])
 def test_a_summary_that_is_a_phases_own_is_judged_like_a_copy(path: Path, broken: tuple[str, str, object] | None):
@@ -169,27 +163,6 @@ def test_document_that_is_no_object(document: object):
 
 def test_schemas_of_definitions_are_not_documents():
     assert [f.rule for f in validate_document({"schema_version": "grammar/1.0"})] == ["unknown_kind"]
-
-
-BAD_BYTES = [
-    ("empty", b""),
-    ("text", b"receipt"),
-    ("cut_short", HEALTHY.read_bytes()[:-40]),
-    ("two_documents", b"{} {}"),
-    ("byte_order_mark", b"\xef\xbb\xbf{}"),
-    ("latin_1", '{"name": "größer"}'.encode("latin-1")),
-    ("utf_16", '{"a": 1}'.encode("utf-16")),
-    ("endless_nesting", b"[" * 100_000),
-    ("integer_of_many_digits", b'{"a": ' + b"9" * 5000 + b"}"),
-]
-
-
-@pytest.mark.parametrize("data", [case[1] for case in BAD_BYTES], ids=[case[0] for case in BAD_BYTES])
-def test_bytes_that_are_not_json(data: bytes):
-    with pytest.raises(InputError) as caught:
-        validate_bytes(data, "receipt.json")
-    assert caught.value.exit_code == 3
-    assert caught.value.where.startswith("receipt.json")
 
 
 def test_syntax_error_names_the_line():
@@ -314,18 +287,6 @@ def test_figures_of_any_size_are_valid(figures: dict[str, float | None]):
     document = read(EXAMPLES / "receipt-1.0" / "valid" / "two_phases.json")
     document["phases"][1]["summary"]["metrics"]["loss"].update(figures)
     assert validate_document(document) == []
-
-
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=8)
-    | st.sampled_from(["receipt/1.0", "receipt/1.9", "header/1.0", "loss", "log:3", "import:/a", 10**308, 1e308, 10**400]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
-    max_leaves=6,
-)
 
 
 @given(st.lists(st.text()))

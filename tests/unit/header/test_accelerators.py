@@ -8,7 +8,7 @@ import pytest
 
 from receipt_cli.header import host, program
 from receipt_cli.header.document import merge
-from receipt_cli.header.host import accelerator_facts, grouped
+from receipt_cli.header.host import accelerator_facts
 
 MIB = 1 << 20
 UNKNOWN = "accelerators: unknown; neither NVML, nvidia-smi nor rocm-smi lists any"
@@ -221,7 +221,3 @@ def test_visible_devices_are_a_flag_only_when_set(tmp_path: Path, visible: str |
     assert header["hardware"]["accelerators"][0]["count"] == 4
     if want:
         assert header["sources"]["/flags/cuda_visible_devices"] == "env:CUDA_VISIBLE_DEVICES"
-
-
-def test_grouping_nothing_is_nothing() -> None:
-    assert grouped([]) == []

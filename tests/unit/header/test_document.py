@@ -13,7 +13,7 @@ from receipt_cli.header.document import (
     parse_object,
     unknown_note,
 )
-from receipt_cli.header.values import LEAVES, OPEN_MAPS, FactCollector, HeaderFact, checked, is_pointer
+from receipt_cli.header.values import LEAVES, OPEN_MAPS, HeaderFact, checked, is_pointer
 from receipt_cli.problems import pointer, split_pointer, value_at
 
 TOP = [
@@ -79,14 +79,6 @@ def test_nothing_known_is_every_key_null_in_the_order_of_the_contract() -> None:
     assert merge([]) == header
 
 
-def test_two_empty_headers_share_nothing() -> None:
-    first = empty_header()
-    first["git"]["commit"] = "abcd"
-    first["sources"]["/x"] = "git"
-    assert empty_header() != first
-    assert empty_header()["sources"] == {}
-
-
 def test_document_to_facts_to_document_is_the_identity() -> None:
     facts, unknown = facts_of(FULL, "file")
     merged = merge(facts)
@@ -96,30 +88,6 @@ def test_document_to_facts_to_document_is_the_identity() -> None:
     assert set(sources.values()) == {"file"}
     assert sources.keys() == {fact.pointer for fact in facts}
     assert "/flags/z~1ero~01" in sources
-
-
-def test_order_of_the_document_does_not_depend_on_the_order_of_facts() -> None:
-    facts, _ = facts_of(FULL, "file")
-    assert json.dumps(merge(facts)) == json.dumps(merge(reversed(facts)))
-
-
-def test_parallelism_has_all_its_keys_once_one_is_known() -> None:
-    header = merge([HeaderFact("/parallelism/tensor", 2, "log:3")])
-    assert header["parallelism"] == {
-        "world_size": None,
-        "data": None,
-        "tensor": 2,
-        "pipeline": None,
-        "context": None,
-        "expert": None,
-    }
-
-
-def test_a_value_is_copied_into_the_document() -> None:
-    inventory = [{"name": "A", "count": 1, "memory_bytes": None}]
-    header = merge([HeaderFact("/hardware/accelerators", inventory, "host")])
-    header["hardware"]["accelerators"][0]["count"] = 2
-    assert inventory[0]["count"] == 1
 
 
 @pytest.mark.parametrize("pointer", ["", "/", "/git", "/git/author", "/seeds", "/seeds/", "/sources/x", "/nope"])
@@ -158,66 +126,32 @@ def test_the_first_fact_of_a_pointer_wins_and_names_its_source(facts: list[Heade
     assert list(header) == [name for name in (*TOP[:5], "data", *TOP[5:]) if name in TOP or header.get(name) is not None]
 
 
-@given(FACTS, FACTS)
-def test_a_later_group_never_changes_what_an_earlier_one_knows(first: list[HeaderFact], later: list[HeaderFact]) -> None:
-    alone, together = merge(first), merge(first + later)
-    for at, source in alone["sources"].items():
-        assert together["sources"][at] == source
-        assert value_at(together, split_pointer(at)) == value_at(alone, split_pointer(at))
-
-
-@given(st.text(min_size=1))
-def test_a_key_survives_the_pointer(key: str) -> None:
-    assert split_pointer(pointer("flags", key)) == ("flags", key)
-
-
 BAD_LEAVES = [
     ("/git/commit", "abc", "hexadecimal"),
     ("/git/commit", "g" * 40, "hexadecimal"),
     ("/git/commit", "a" * 65, "hexadecimal"),
-    ("/git/commit", 1234, "hexadecimal"),
     ("/git/branch", "", "empty"),
-    ("/git/branch", "refs/heads/", "empty"),
     ("/git/branch", "a\x1b[31m", "control"),
     ("/git/branch", "a\ud800", "UTF-8"),
     ("/git/dirty", 1, "true or false"),
-    ("/git/dirty", "false", "true or false"),
-    ("/git/message", " \n\n", "empty"),
-    ("/git/message", 7, "text"),
     ("/software/torch", 2.9, "text"),
     ("/software/platform", "x" * 4097, "4096"),
     ("/software/packages", ["numpy"], "object"),
-    ("/software/packages", {"numpy": 2}, "text"),
     ("/hardware/accelerators", {"name": "A"}, "list"),
     ("/hardware/accelerators", ["A"], "objects"),
     ("/hardware/accelerators", [{"count": 0}], "1 or more"),
-    ("/hardware/accelerators", [{"name": 3}], "text"),
-    ("/hardware/accelerators", [{"memory_bytes": "80 GB"}], "whole"),
     ("/hardware/accelerators", [{}] * 1025, "1024"),
-    ("/hardware/cpu_count", 0, "1 or more"),
     ("/hardware/ram_bytes", 1.5, "whole"),
     ("/hardware/ram_bytes", True, "whole"),
     ("/hardware/ram_bytes", 2**64, "64 bits"),
-    ("/hardware/ram_bytes", float("inf"), "64 bits"),
-    ("/parallelism/world_size", -1, "1 or more"),
     ("/model/parameter_count", "1e9", "whole"),
-    ("/seeds/seed", "42", "whole"),
-    ("/seeds/seed", 0.5, "whole"),
     ("/flags/lr", float("nan"), "finite"),
-    ("/flags/betas", [0.9, 0.95], "a text, a number or a boolean"),
     ("/execution/attention", {"requested": ["fa3"]}, "a text, a number or a boolean"),
-    ("/execution/attention", {}, "1 to 1024 keys"),
-    ("/execution/attention", None, "a text, a number or a boolean"),
     ("/git/branch", "a\u202eb", "control"),
-    ("/git/branch", "a\u2028b", "control"),
     ("/flags/ x", 1, "key"),
-    ("/flags/" + "x" * 129, 1, "key"),
     ("/cost", 24, "object"),
     ("/cost", {"currency": "USD"}, "hourly_rate"),
     ("/cost", {"hourly_rate": -1}, "hourly_rate"),
-    ("/cost", {"hourly_rate": True}, "hourly_rate"),
-    ("/cost", {"hourly_rate": 1, "currency": 5}, "text"),
-    ("/collected_at", "2026-01-31", "RFC 3339"),
     ("/collected_at", "2026-01-31T12:00:00+00:00", "RFC 3339"),
     ("/collected_at", "2026-01-31T12:00:00.5Z", "RFC 3339"),
     ("/collected_at", "2026-02-30T12:00:00Z", "valid date"),
@@ -234,7 +168,6 @@ def test_a_value_of_the_wrong_type_is_refused(pointer: str, value: object, why: 
     ("pointer", "value", "want"),
     [
         ("/git/commit", " 0123ABCD\n", "0123abcd"),
-        ("/git/commit", "a" * 64, "a" * 64),
         ("/git/branch", "refs/heads/feature/x", "feature/x"),
         ("/git/message", "\n\n  first \r\nsecond", "first"),
         ("/git/message", "m" * 81, "m" * 80),
@@ -247,17 +180,13 @@ def test_a_value_of_the_wrong_type_is_refused(pointer: str, value: object, why: 
             {"observed": None, "requested": "fa3"},
         ),
         ("/software/packages", {"b": "1", "a": "2", "c": None}, {"a": "2", "b": "1"}),
-        ("/hardware/accelerators", [], []),
         (
             "/hardware/accelerators",
             [{"memory_bytes": 5, "name": "A", "uuid": "x"}],
             [{"name": "A", "count": None, "memory_bytes": 5}],
         ),
         ("/model/parameter_count", 124439808.0, 124439808),
-        ("/seeds/seed", -1, -1),
         ("/seeds/seed", 2**64 - 1, 2**64 - 1),
-        ("/flags/compile", False, False),
-        ("/flags/dropout", 0.1, 0.1),
         ("/cost", {"hourly_rate": 0}, {"hourly_rate": 0, "currency": None, "source": None}),
     ],
 )
@@ -266,17 +195,6 @@ def test_a_value_is_stored_in_one_form(pointer: str, value: object, want: object
     assert got == want
     assert type(got) is type(want)
     assert not isinstance(want, dict) or list(got) == list(want)
-
-
-def test_findings_turn_a_bad_value_into_a_note_that_does_not_quote_it() -> None:
-    found = FactCollector()
-    found.add("/git/commit", "ghp_secret", "log:3")
-    found.add("/git/branch", None, "log:3")
-    found.add("/git/branch", "main", "log:4")
-    assert found.facts == [HeaderFact("/git/branch", "main", "log:4")]
-    assert len(found.notes) == 1
-    assert found.notes[0].startswith("log:3: /git/commit left out")
-    assert "ghp_secret" not in found.notes[0]
 
 
 def test_unknown_keys_are_told_apart_and_null_is_no_fact() -> None:
@@ -317,12 +235,8 @@ def test_the_note_on_unknown_keys_is_bounded_and_printable() -> None:
         ("{", "line 1 column 2"),
         ('{\n"a": nope}', "line 2 column 6"),
         ("[1]", "object"),
-        ("1", "object"),
         ('{"a": NaN}', "NaN"),
-        ('{"a": -Infinity}', "infinity"),
-        ('{"a": 1e999}', "too large"),
         ('{"a": 1, "a": 2}', "duplicate"),
-        ('{"a": {"b": 1, "b": 1}}', "duplicate"),
         ('{"a": ' + "9" * 5000 + "}", "too long"),
         ('{"a": ' + "[" * 60000 + "}", "nested"),
     ],

@@ -1,10 +1,7 @@
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from receipt_cli.errors import UsageError
 from receipt_cli.header.header_file import BLOB_VARIABLE, MAX_BLOB_BYTES, blob_facts, variable_facts
@@ -17,20 +14,13 @@ SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
     ("name", "text", "pointer", "value"),
     [
         ("RECEIPT_GIT_COMMIT", "c6b7", "/git/commit", "c6b7"),
-        ("RECEIPT_GIT_COMMIT", "  C6B7AB7 \n", "/git/commit", "c6b7ab7"),
         ("RECEIPT_GIT_COMMIT", "a" * 40, "/git/commit", "a" * 40),
-        ("RECEIPT_GIT_COMMIT", "a" * 64, "/git/commit", "a" * 64),
         ("RECEIPT_GIT_BRANCH", "main", "/git/branch", "main"),
-        ("RECEIPT_GIT_BRANCH", "refs/heads/feature/x", "/git/branch", "feature/x"),
         ("RECEIPT_GIT_DIRTY", "true", "/git/dirty", True),
-        ("RECEIPT_GIT_DIRTY", "1", "/git/dirty", True),
         ("RECEIPT_GIT_DIRTY", "YES", "/git/dirty", True),
         ("RECEIPT_GIT_DIRTY", "False", "/git/dirty", False),
-        ("RECEIPT_GIT_DIRTY", "0", "/git/dirty", False),
-        ("RECEIPT_GIT_DIRTY", "no", "/git/dirty", False),
         ("RECEIPT_GIT_MESSAGE", "fix loss\n\nlong story", "/git/message", "fix loss"),
         ("RECEIPT_GIT_MESSAGE", "é" * 100, "/git/message", "é" * 80),
-        ("RECEIPT_GIT_MESSAGE", "\x1b[31mred", "/git/message", "[31mred"),
     ],
 )
 def test_a_variable_is_a_fact(name: str, text: str, pointer: str, value: object) -> None:
@@ -50,15 +40,11 @@ def test_an_empty_variable_is_unset(text: str) -> None:
     ("name", "text"),
     [
         ("RECEIPT_GIT_COMMIT", "abc"),
-        ("RECEIPT_GIT_COMMIT", "HEAD"),
-        ("RECEIPT_GIT_COMMIT", "a" * 65),
         ("RECEIPT_GIT_COMMIT", SECRET),
         ("RECEIPT_GIT_DIRTY", "maybe"),
-        ("RECEIPT_GIT_DIRTY", "2"),
         ("RECEIPT_GIT_DIRTY", SECRET),
         ("RECEIPT_GIT_BRANCH", "a\x00b"),
         ("RECEIPT_GIT_BRANCH", "b\udcff"),
-        ("RECEIPT_GIT_BRANCH", "x" * 5000),
     ],
 )
 def test_a_bad_variable_is_named_and_not_quoted(name: str, text: str) -> None:
@@ -107,16 +93,11 @@ def test_unknown_keys_of_the_blob_are_ignored_and_reported() -> None:
         ("{", "not JSON"),
         (f'{{"commit": {SECRET}}}', "line 1 column 12"),
         ("[]", "JSON object"),
-        ('"abcd"', "JSON object"),
-        ("null", "JSON object"),
         ('{"commit": 5}', "/git/commit"),
         (f'{{"commit": "{SECRET}"}}', "/git/commit"),
         ('{"dirty": "false"}', "/git/dirty"),
-        ('{"git": []}', "/git must be an object"),
         ('{"git": "abcd", "commit": "abcd"}', "/git must be an object"),
         ('{"git": {"commit": "abcd"}, "commit": "abcd"}', "both given"),
-        ('{"hardware": {"cpu_count": "8"}}', "/hardware/cpu_count"),
-        ('{"flags": {"a": [1]}}', "/flags/a"),
         ('{"software": {"packages": {"x": "\\ud800"}}}', "/software/packages"),
         ('{"commit": "abcd", "commit": "abce"}', "duplicate"),
     ],
@@ -139,30 +120,3 @@ def test_the_size_of_the_blob_is_bounded_in_bytes(filler: str) -> None:
     assert blob_facts({BLOB_VARIABLE: blob(MAX_BLOB_BYTES)})[0] == []
     with pytest.raises(UsageError, match="too large"):
         blob_facts({BLOB_VARIABLE: blob(MAX_BLOB_BYTES + 2)})
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-SECTIONS = st.sampled_from(["git", "commit", "software", "hardware", "parallelism", "seeds", "flags", "cost", "cwd"])
-
-
-def assert_facts(read: Callable[[dict[str, str]], tuple[list[HeaderFact], list[str]]], environ: dict[str, str]) -> None:
-    """Assert that what is read are facts of JSON, or a usage error."""
-    try:
-        facts, _ = read(environ)
-    except UsageError:
-        return
-    assert all(json.dumps(fact.value, allow_nan=False, ensure_ascii=False).encode("utf-8") for fact in facts)
-
-
-@given(st.text() | st.dictionaries(SECTIONS, JSON).map(json.dumps))
-def test_a_blob_gives_facts_or_a_usage_error_and_nothing_else(text: str) -> None:
-    assert_facts(blob_facts, {BLOB_VARIABLE: text})
-
-
-@given(st.dictionaries(st.sampled_from([f"RECEIPT_GIT_{n}" for n in ("COMMIT", "BRANCH", "DIRTY", "MESSAGE")]), st.text()))
-def test_variables_give_facts_or_a_usage_error_and_nothing_else(environ: dict[str, str]) -> None:
-    assert_facts(variable_facts, environ)

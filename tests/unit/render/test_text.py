@@ -9,7 +9,6 @@ from receipt_cli.render.console import elide, elide_middle, elide_start
 from receipt_cli.render.text import CLEAN_LIMIT, clean
 
 CLEANED = [
-    ("plain text", "plain text"),
     ("größe 日本 ✓", "größe 日本 ✓"),
     ("a\nb\tc\rd", r"a\nb\tc\rd"),
     ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
@@ -17,17 +16,13 @@ CLEANED = [
     ("\x9b31m", r"\x9b31m"),  # CSI in one character
     ("\x00\x7f", r"\x00\x7f"),
     ("abc\u202edef", r"abc\u202edef"),  # right-to-left override
-    ("\u2066x\u2069", r"\u2066x\u2069"),  # isolates
     ("a\u200bb\ufeff", r"a\u200bb\ufeff"),  # zero width
-    ("a\u2028b", r"a\u2028b"),
     ("\ud800", r"\ud800"),
-    ("\ue000", r"\ue000"),
     ("\U000e0041", r"\U000e0041"),  # tag character
     ("e\u0301", "e\u0301"),
     ("e\u0301\u0302\u0303", "e\u0301\u0302\\u0303"),  # a third mark would reach into the next line
     ("\u0301e", "\\u0301e"),  # would sit on the cell before
     ("♥\ufe0f", "♥"),
-    ("a\u3000b", "a\u3000b"),
 ]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.render.comparison.words import change, field_name, field_value, interval, reason_text
+from receipt_cli.render.comparison.words import change, interval
 
 
 def metric(name: str, a: float, b: float, low: float | None = None, high: float | None = None) -> dict[str, Any]:
@@ -42,12 +42,3 @@ def test_an_interval_has_its_unit_once() -> None:
 )
 def test_an_interval_that_says_nothing_is_words(low: float | None, high: float | None, outcome: str, words: str) -> None:
     assert interval({**metric("tokens_per_s", 100.0, 101.0, low, high), "outcome": outcome}) == words
-
-
-def test_fields_in_words() -> None:
-    assert field_name("/header/hardware/accelerators") == "hardware accelerators"
-    assert field_name("/header/flags/a~1b") == "flags a/b"
-    assert reason_text("/header/git/commit differs") == "git commit differs"
-    assert reason_text("derived by other rules") == "derived by other rules"
-    assert field_value(None) == "unknown"
-    assert field_value([{"name": "H100", "count": 8}, {"name": "A100", "count": None}]) == "8 × H100, A100"

@@ -7,7 +7,7 @@ import pytest
 
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import load_grammar
-from receipt_cli.scan.extraction import MAX_EVENTS, PatternTimeout, bind_cells, convert, extract, read_unregistered
+from receipt_cli.scan.extraction import MAX_EVENTS, bind_cells, convert, extract, read_unregistered
 from receipt_cli.scan.extraction.mapping import lookup
 
 HEAD = "grammar: small\nversion: 1\ntitle: small\ntrainer: small\nrules:\n  rule:\n    event: step\n    literal: 'loss'\n"
@@ -165,22 +165,6 @@ def test_events_of_one_record_are_bounded(body: str, piece: bytes) -> None:
 def test_hostile_openings_end() -> None:
     for record in (b"{" * 60_000, b"{'loss': " * 8_000, b"{'loss': [" + b"1," * 30_000):
         assert read(OPEN_MAPPING, record) == []
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "    pattern: '(?P<loss>(?:a+)+)$'\n    fields: {loss: {type: number}}\n",
-        "    pairs: {start: '(?:a+)+$', cell: '|', key: ':'}\n",
-        "    pairs: {start: 'loss', cell: '|', key: ':', stop: '(?:a+)+$'}\n",
-        "    table: {header: '(?:a+)+$', row: 'x'}\n",
-    ],
-)
-def test_a_pattern_has_a_time_box(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("receipt_cli.scan.extraction.model.TIME_BOX_S", 0.05)
-    rule = grammar(body).rules[0]
-    with pytest.raises(PatternTimeout, match="rule"):
-        extract(rule, b"loss" + b"a" * 5_000 + b"!")
 
 
 TABLE = r"""
