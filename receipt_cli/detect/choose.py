@@ -126,6 +126,8 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
             apart = not any(_interleaved(mine, steps[c.id]) or _goes_on(engine, body, reading[c.id], mine) for c in chosen)
             if len(mine) >= MIN_SECONDARY and apart:
                 chosen.append(other)
+        elif other.layer == "benchmark" and best.layer == "trainer" and other.rules > 1:
+            chosen.append(other)
     rivals = [c.id for c in known[1:] if c.score == best.score and c not in chosen]
     rivals = [i for i in rivals if not (steps[i] and _goes_on(engine, body, reading[best.id], steps[i]))]
     if rivals:
@@ -194,9 +196,10 @@ def _candidate(
 
 
 def _without_rivals(name: str, mine: OrdinalSet, layers: Mapping[str, str], records: Mapping[str, OrdinalSet]) -> OrdinalSet:
-    """Return the records of ``mine`` that no rival grammar reads; a format rivals only formats."""
+    """Return the records of ``mine`` that no rival grammar reads; a format rivals only formats, a library no trainer."""
     for rival, theirs in records.items():
-        if rival != name and (layers[name] == "format" or layers[rival] != "format"):
+        kinds = layers[name], layers[rival]
+        if rival != name and kinds != ("trainer", "library") and (kinds[0] == "format" or kinds[1] != "format"):
             mine = mine - theirs
     return mine
 
@@ -269,7 +272,10 @@ def _numbered(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) ->
 
 
 def _version(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> Chosen:
-    """Choose among versions that match: the newest that the log proves, else the newest it does not exclude."""
+    """Choose among versions that match: the newest that the log proves, else the newest it does not exclude.
+
+    Of the latter, one that only evidence proves is chosen only without another.
+    """
     ordered = sorted(versions, key=lambda g: g.version)
     if len(ordered) == 1:
         return Chosen(ordered[0], "only_version")
@@ -282,7 +288,7 @@ def _version(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> 
         return Chosen(allowed[0], "evidence")
     read = engine.readers(body)
     reading = [g for g in allowed or ordered if _records(read.get(g.ref, ()))]
-    return Chosen((reading or ordered)[-1], "default")
+    return Chosen(([g for g in reading if not g.proves] or reading or ordered)[-1], "default")
 
 
 def _again(

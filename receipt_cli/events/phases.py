@@ -124,7 +124,7 @@ def split_phases(events: EventTable, copied: Sequence[int] = ()) -> list[Phase]:
     """Return the phases of a launch with their attempts.
     ``copied``: the numbers (ascending) of lines that are left out when the lines between two records are counted."""
     sweep = _Sweep(events)
-    drafts = _merge_nameless(sweep.drafts())
+    drafts = _merge_nameless(sweep.drafts(), events.steps)
     if sweep.owners:
         events = events.joining(np.concatenate(sweep.owners), np.concatenate(sweep.members), noted=True)
     return [_resolve(draft, events, copied) for draft in drafts]
@@ -331,10 +331,18 @@ def _starts_over(last: Row, row: Row) -> bool:
     return replanned and row.step is not None and last.step is not None and row.step < last.step
 
 
-def _merge_nameless(phases: list[_Draft]) -> list[_Draft]:
-    """Merge nameless phases without steps into a neighbour of the same grammar: the phase before, else the next."""
+def _merge_nameless(phases: list[_Draft], steps: Floats) -> list[_Draft]:
+    """Merge nameless phases without steps into a neighbour of the same grammar: the phase before, else the next.
+
+    A phase before takes a single record whose step (``steps``, of each row) counts on, too: it was printed after the end.
+    """
     kept: list[_Draft] = []
     for number, phase in enumerate(phases):
+        if size_of(phase.steps) == 1 and not phase.named and kept and kept[-1].grammar.id == phase.grammar.id:
+            before, late = numbers_in(kept[-1].steps), numbers_in(phase.steps)
+            if len(before) and number == len(phases) - 1 and steps[late[0]] > steps[before[-1]]:
+                kept[-1].steps = np.append(before, late)
+                phase.steps = slice(0, 0)
         if size_of(phase.steps) or phase.named:
             kept.append(phase)
             continue

@@ -29,12 +29,14 @@ from receipt_cli.events.naming import Ledger, Notes, name_cells
 from receipt_cli.events.ranks import led_of, rank_of
 from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.table import EventTable, Source, log_of
-from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.grammar.model import MOMENTS, Grammar, Rule
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.problems import Problem
 from receipt_cli.scan.columns import RuleColumns
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
+
+RESULTS = ("eval", "end")
 
 
 class ReadEvents(NamedTuple):
@@ -48,16 +50,24 @@ class ReadEvents(NamedTuple):
 
 
 def read_events(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar]) -> ReadEvents:
-    """Return the events that ``grammars`` read, in log order."""
+    """Return the events that ``grammars`` read, in log order.
+
+    The results and times that a benchmark's harness prints beside the trainer of the first grammar are of the trainer's run.
+    """
     problems: list[Problem] = []
     more = 0
     read: list[tuple[Grammar, Rule, RuleColumns]] = []
     ledger = Ledger()
     for grammar in grammars:
         notes = Notes(grammar, ledger, body.copied)
-        scanned = [(rule, columns) for rule in grammar.rules if (columns := engine.columns(body, grammar, rule)) is not None]
+        beside = grammar.layer == "benchmark" and grammar is not grammars[0]
+        rules = [
+            rule for rule in grammar.rules if not beside or rule.event in RESULTS or not rule.fields.keys().isdisjoint(MOMENTS)
+        ]
+        scanned = [(rule, columns) for rule in rules if (columns := engine.columns(body, grammar, rule)) is not None]
         ledger.take(columns for _, columns in scanned)
-        read += [(grammar, rule, name_cells(notes, rule, columns)) for rule, columns in scanned]
+        owner = grammars[0] if beside else grammar
+        read += [(owner, rule, name_cells(notes, rule, columns)) for rule, columns in scanned]
         found, beyond = notes.problems()
         problems += found
         more += beyond

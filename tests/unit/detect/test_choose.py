@@ -70,6 +70,55 @@ def test_without_evidence_the_version_is_a_default() -> None:
     assert (name, by in ("default", "evidence")) == ("nanochat", True)
 
 
+def mllog(second: int, key: str, value: str = "null", metadata: str = "") -> str:
+    head = f':::MLLOG {{"namespace": "", "time_ms": {1700000000 + second}000, "event_type": "POINT_IN_TIME", "key": "{key}", '
+    return head + f'"value": {value}, "metadata": {{"file": "train.py", "lineno": 9{metadata}}}}}\n'
+
+
+def test_a_benchmark_tells_its_result_beside_a_trainer() -> None:
+    evaluation = mllog(50, "eval_accuracy", "0.625", ', "epoch_num": 2')
+    document = receipt_of(mllog(0, "run_start") + NANOGPT + evaluation + mllog(75, "run_stop", metadata=', "status": "success"'))
+    assert chosen(document) == [("nanogpt", "only_version"), ("mlperf", "only_version")]
+    summary = document["summary"]
+    assert (summary["steps"]["record_count"], summary["time_to_train_s"], document["checks"]["completed"]) == (6, 75.0, True)
+    assert summary["other_metrics"]["eval_accuracy"]["last"] == 0.625
+    assert len(document["phases"]) == 1
+
+
+def test_what_a_benchmark_says_of_itself_is_not_said_by_the_trainer() -> None:
+    document = receipt_of(mllog(0, "seed", "7") + NANOGPT + mllog(9, "tracked_stats", '{"throughput": 0.25}', ', "step": 3'))
+    assert document["header"]["seeds"] is None
+    assert (document["summary"]["other_metrics"], "samples_per_s" in document["summary"]["metrics"]) == ({}, False)
+
+
+def test_what_a_library_prints_leaves_the_log_to_its_trainer() -> None:
+    table = """2023-06-30 14:18:24 | WARNING | fairseq.trainer | |===========================================================================|
+|                  PyTorch CUDA memory summary, device ID 0                 |
+|---------------------------------------------------------------------------|
+|            CUDA OOMs: 1            |        cudaMalloc retries: 2         |
+|===========================================================================|
+| Allocated memory      |    9427 MiB |   10994 MiB |   26998 MiB |   17571 MiB |
+| GPU reserved memory   |   11628 MiB |   11870 MiB |   13438 MiB |    1810 MiB |
+| Non-releasable memory |     512 MiB |     859 MiB |   10878 MiB |   10245 MiB |
+"""
+    oom = "2023-06-30 14:18:24 | WARNING | fairseq.trainer | OOM: Ran out of memory with exception: CUDA out of memory. "
+    oom += "Tried to allocate 784.00 MiB (GPU 1; 31.75 GiB total capacity)\n"
+    start = "2023-06-30 14:17:18 | INFO | fairseq_cli.train | training on 2 devices (GPUs/TPUs)\n"
+    document = receipt_of(start + (oom + table) * 4)
+    assert chosen(document)[0][0] == "fairseq"
+    assert (document["header"]["software"]["trainer"], document["derivation"].get("launches")) == ("fairseq", None)
+
+
+def test_a_version_that_only_evidence_proves_is_no_default() -> None:
+    row = "                   all         20        249      0.45       0.65       0.56       0.36\n"
+    bars = "".join(
+        f"       {n}/9     1.84G      1.411      2.007      1.103         31        640: 100%|##########| 4/4 [00:09<00:00,  4.2it/s]\n{row}"
+        for n in range(1, 10)
+    )
+    [grammar] = receipt_of(bars)["derivation"]["grammars"]
+    assert (grammar["id"], grammar["version"], grammar["chosen_by"]) == ("ultralytics", 3, "default")
+
+
 def test_a_few_lines_of_another_trainer_are_no_second_one() -> None:
     document = receipt_of(NANOGPT + "".join(TITAN.format(n=n) for n in (1, 2)))
     assert chosen(document) == [("nanogpt", "only_version")]

@@ -123,6 +123,12 @@ def test_an_end_marker_parts_phases(toy_receipt: Receipt) -> None:
     assert counted(document) == (7, 0, 0)
 
 
+def test_a_record_that_is_printed_after_the_end_is_of_the_run(toy_receipt: Receipt) -> None:
+    document = toy_receipt(steps(range(9)) + "toy done in 5.0 s\n" + steps([9]))
+    assert names(document) == [(None, 10)]
+    assert (document["summary"]["steps"]["last"], document["checks"]["completed"]) == (9, True)
+
+
 def test_a_name_parts_phases(toy_receipt: Receipt) -> None:
     document = toy_receipt("toy stage base\n" + steps(range(5)) + "toy stage mid\n" + steps(range(5, 8)))
     assert names(document) == [("base", 5), ("mid", 3)]
