@@ -33,7 +33,8 @@ STATISTICS = ("first", "last", "min", "max", "mean", "median")
 
 def find_omissions(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
     """Return the problems of omissions in summaries."""
-    return [*loss_missing(phases, summaries), *printed_twice(phases, summaries), *steps_jump(phases, summaries)]
+    checks = (loss_missing, printed_twice, several_figures, steps_jump)
+    return [problem for check in checks for problem in check(phases, summaries)]
 
 
 def loss_missing(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
@@ -66,6 +67,24 @@ def printed_twice(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list
             detail = f"{len(contests)} records repeat a step with other values, or come out of order, without a restart"
             fields = [*_undecided(contests, summary), *(["steps/record_count"] if again < len(contests) else [])]
             found += _problems("step_printed_twice", index, contests, detail, fields)
+    return found
+
+
+def several_figures(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
+    """Return problems for metrics of which most evaluations print several in a row, as outputs of one name: none is the metric."""
+    found: list[Problem] = []
+    for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
+        evals = phase.evals
+        epochs, held = evals.filled("epoch"), (("metrics", evals.metric), ("other_metrics", evals.other))
+        for block, name, figure in ((b, n, read(n)) for b, read in held for n in getattr(summary, b) if phase.steps):
+            rows = numbers_in(figure.rows)
+            moved = np.diff([column[rows] for column in (evals.column("source"), evals.rank, np.nan_to_num(epochs))]).any(axis=0)
+            beside = (np.diff(evals.line[rows]) == 1) & np.isnan(evals.steps[rows][1:]) & (np.diff(figure.values) != 0) & ~moved
+            if beside.any() and 2 * np.count_nonzero(beside) >= len(rows):
+                lines = tuple(evals.line[rows][np.flatnonzero(beside)[0] :][:2].tolist())
+                fields = tuple(f"/phases/{index}/summary{pointer(block, name, key)}" for key in STATISTICS)
+                detail = f"an evaluation prints several figures with the name {name}"
+                found.append(Problem("several_figures", lines[0], detail, "", lines, fields=fields))
     return found
 
 

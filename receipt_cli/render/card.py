@@ -51,6 +51,7 @@ PROBLEMS = {
     "step_printed_twice": "a step is printed with two values",
     "foreign_record": "a record looks like another program's",
     "launch_doubtful": "a new start of the run is not proven",
+    "several_figures": "an evaluation prints several figures of one name",
     "loss_ambiguous": "several labels may be the loss",
     "checkpoint_begun": "the last checkpoint is begun, maybe not saved",
     "end_before_plan": "closing line far before the plan",

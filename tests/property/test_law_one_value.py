@@ -240,3 +240,18 @@ def test_two_lines_about_each_step_are_one_record(count: int, alone: int, data: 
     [summary] = learned_of(lines).summaries
     assert (summary.record_count, summary.restart_count, summary.superseded_count) == (count, 0, 0)
     assert summary.metrics["loss"].first == 3.0
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"), [(["accuracy", "accuracy"], None), (["accuracy", "loss"], 0.75), (["accuracy"], 0.75)]
+)
+def test_several_outputs_of_one_name_are_not_one_metric(names: list[str], expected: float | None) -> None:
+    head = "I1017 12:34:{n:02d}.922708 14169 solver.cpp:299] "
+    lines: list[str] = []
+    for n in range(4):
+        outputs = (f"    Test net output #{at}: {name} = {(0.75, 0.5)[at]}" for at, name in enumerate(names))
+        lines += [head.format(n=n) + text for text in (*outputs, f"Iteration {n}, loss = {3.5 - n / 4}")]
+    document = receipt_of("".join(f"{line}\n" for line in lines))
+    accuracy = document["summary"]["metrics"]["test_accuracy"]
+    assert {accuracy[key] for key in ("first", "last", "min", "max", "mean", "median")} == {expected}
+    assert ("several_figures" in document["derivation"]["problems"]["kinds"]) is (expected is None)
