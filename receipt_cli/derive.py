@@ -380,7 +380,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if options.replaced_bytes is not None:
         detail = "the file was replaced while it was followed; its earlier content was not read"
         own.append(Problem("launch_doubtful", 1, detail, ""))
-    stepless = not unread and proves_no_step(every, ending) and _failed_at_start(reading, number, ending, first_and_last())
+    stepless = not unread and proves_no_step(every, ending, own_body.markers)
+    stepless = stepless and _failed_at_start(reading, number, ending, first_and_last())
     lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
     lost = lost or unread_losses(body.doubts, read_by)
     cut = at_end[-1][0] if at_end and not reading.gathered.tail(None)[0].endswith(b"\n") else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from receipt_cli.analysis.failure import Ending
@@ -20,6 +20,8 @@ _NOTHING_FOUND = {"unknown", "no_grammar_match"}
 """Failure reasons that name no cause: derive/3 gave them for logs it could not read."""
 STOPS = ("time_limit", "preempted", "killed", "interrupted")
 """Failure reasons of a run that was stopped from outside."""
+STEP_TAKEN = "step_taken"
+"""Marker of a line that is printed only after a step."""
 FEWEST_RECORDS = 3
 """Fewer step records show no course of a run, and of an unknown trainer they cannot be learned."""
 TOO_FEW = "too_few_records"
@@ -69,15 +71,16 @@ def evaluate(
     }
 
 
-def proves_no_step(phases: Sequence[Phase], ending: Ending) -> bool:
+def proves_no_step(phases: Sequence[Phase], ending: Ending, markers: Collection[str]) -> bool:
     """Return whether a log without step records or similar unread lines may prove that no step was taken.
 
-    The log must show how the run failed, and at most one evaluation, without a counter.
+    The log must show how the run failed, and at most one evaluation, without a counter; and none of its ``markers`` is printed
+    after a step.
     """
     ended = ending.died or ending.reason not in (None, TRUNCATED, *_NOTHING_FOUND)
     rows = [row for phase in phases for row in phase.evals]
     counted = len(rows) > 1 or any(row.step is not None or row.counters or "epoch" in row.metrics for row in rows)
-    return ended and not counted and not any(phase.steps for phase in phases)
+    return ended and not counted and STEP_TAKEN not in markers and not any(phase.steps for phase in phases)
 
 
 def no_step_recognised(checks: Checks, lacks: Sequence[Lack], seen: Sequence[str], phases: int) -> list[Problem]:

@@ -94,6 +94,9 @@ CONFIGURED = "".join(
         (BEGUN + "0 0.91 1.25\n1 0.82 1.21\n2 0.74 1.18\n" + FAILED, None),
         (BEGUN + bar("Epochs") + FAILED, None),
         (BEGUN + bar("Loading shards") + FAILED, False),
+        (BEGUN + "INFO:root:Reducer buckets have been rebuilt in this iteration.\n" + FAILED, None),
+        (BEGUN + FAILED + "wandb: Run summary:\nwandb:   train/global_step 260\nwandb:          train/loss 1.4358\n", None),
+        (BEGUN + FAILED + "wandb: Run summary:\nwandb:   train/global_step 0\n", False),
         (IMPORT + "accuracy 0.91\n" + IMPORT, None),
     ],
 )

@@ -111,6 +111,19 @@ def test_output_that_could_not_be_written_is_no_ignored_exception() -> None:
     assert ending(receipt_of(run(5, stdout, "BrokenPipeError: [Errno 32] Broken pipe")))[0] == "traceback"
 
 
+@pytest.mark.parametrize(
+    "heading",
+    [
+        ("ERROR:asyncio:Task exception was never retrieved", "future: <Task finished name='Task-17' exception=KeyError('x')>"),
+        ("Future exception was never retrieved", "future: <Future finished exception=KeyError('x')>"),
+        ("ERROR - asyncio - Exception in callback Loop._read_from_self()", "handle: <Handle Loop._read_from_self()>"),
+    ],
+)
+def test_an_exception_of_a_task_that_nobody_waits_for_is_no_reason(heading: tuple[str, str]) -> None:
+    assert ending(receipt_of(run(5, *heading, *TRACE))) == (None, None)
+    assert receipt_of(run(5, *heading, *TRACE, *heading, *NEWER, *CRASH))["failure"]["message"] == "KeyError: 'images'"
+
+
 def test_an_exception_in_a_thread_is_no_reason() -> None:
     assert ending(receipt_of(run(5, "Exception in thread Thread-3 (learn):", *TRACE))) == (None, None)
     assert ending(receipt_of(run(5, "Exception in thread Thread-3 (learn):", *TRACE, *CRASH)))[0] == "traceback"
