@@ -45,6 +45,8 @@ _SOURCE = regex_later(rb"\.(?:py|c|cc|cpp|cu|h|hpp|go|rs|java|lua|jl)\Z")
 """A source file name; a line number follows its colon."""
 
 
+_BEHIND_BAR = regex_later(rb"(?:it/s|s/it)(?:, [^\[\]\r\n]*+)?+\](?=[A-Za-z])")
+"""The end of a bar that another writer's text follows at once."""
 _DEVICES = frozenset([b"cuda", b"xpu", b"npu", b"hpu", b"mps", b"musa"])
 """Device names that a colon joins to an index."""
 
@@ -62,7 +64,7 @@ def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]
     """Add the labelled numbers that no rule of a grammar reads to the event before them, as unregistered numbers.
 
     ``read`` are all rules of the grammar that read the record, with their events. Only step and evaluation events keep numbers;
-    evaluations keep them under ``eval/KEY``, except training labels. A label printed twice is kept as ``HEADING/LABEL``.
+    evaluations keep them under ``eval/KEY``, except training labels. Text right behind a bar is another writer's. A label printed twice is kept as ``HEADING/LABEL``.
     Without a heading it is ambiguous, and a mapping keeps only the keys its rule allows (of an evaluation all but the ignored
     ones, if it lists these): such cells are dropped and counted (see ``DROPPED``). Raises ``TimeoutError``.
     """
@@ -82,11 +84,14 @@ def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]
         cells = [one if kept[one.key] == 1 else cell for one, cell in zip(headed, cells, strict=True)]
         below = kept.keys() - labels.keys()
         labels |= kept
+    bars = [bar.end() for bar in _BEHIND_BAR.finditer(record, keeping[0][1].start, timeout=TIME_BOX_S)]
     for cell in cells:
         begin, end = cell.span
         if cell.span in taken or any(start < end and begin < stop for start, stop in taken):
             continue
         rule, event = next((r, e) for r, e in reversed(keeping) if e.start <= cell.key_span[0] or e is keeping[0][1])
+        if any(event.start < bar <= cell.key_span[0] for bar in bars):
+            continue
         plain = rule.event == "step" or cell.key in below or _OF_TRAINING.search(cell.key) is not None
         key = cell.key if plain else f"eval/{cell.key}"
         closed = rule.mapping is not None and not rule.mapping.other and (rule.event == "step" or not rule.mapping.ignore)

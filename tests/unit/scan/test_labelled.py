@@ -142,3 +142,17 @@ def test_each_heading_is_that_of_all_figures_behind_it(form: str) -> None:
         for n, head in enumerate(("Train", "Val", "Test"), 1)
         for name, middle in (("f1", ""), ("gap", 5))
     }
+
+
+@pytest.mark.parametrize(
+    ("more", "kept"),
+    [
+        ("Retrying (Retry(total=237, connect=240, read=237, redirect=240, status=240)) after connection broken", set()),
+        (" acc=0.5", {"acc"}),
+    ],
+)
+def test_what_another_writer_prints_right_behind_a_bar_is_no_figure_of_it(more: str, kept: set[str]) -> None:
+    bar = "{0:3d}%|####      | {0}/100 [00:07<00:11,  1.34it/s, loss={1:.3f}]{2}\n"
+    found = receipt_of("".join(bar.format(n, 5 - n / 50, more if n == 50 else "") for n in range(1, 101)))
+    assert found["summary"]["metrics"]["loss"]["record_count"] == 100
+    assert found["summary"]["other_metrics"].keys() == kept
