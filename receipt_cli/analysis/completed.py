@@ -129,8 +129,12 @@ def _within_epoch(phase: Phase, planned: int) -> bool:
 def closes(lines: Mapping[int, bytes], last: int) -> bool:
     """Return whether a text with new words follows line ``last``; ``lines`` are both ends of the log by number.
 
-    A final line that is the beginning of a known one is cut and does not count, nor do lines without words.
+    A final line that is the beginning of a known one is cut and does not count, nor do lines without words. A counter of early
+    stopping that has reached its limit counts though its words are known.
     """
+    counters = (found for number, line in lines.items() if number > last for found in _PATIENCE.findall(line))
+    if any(int(count) >= int(limit) for count, limit in counters):
+        return True
     before = {words for number, line in lines.items() if number <= last for words in _words(line)}
     after = [words for number, line in lines.items() if number > last for words in _words(line)]
     if after and any(b" ".join(known).startswith(b" ".join(after[-1])) for known in before):
@@ -156,6 +160,10 @@ def _words(text: bytes) -> list[tuple[bytes, ...]]:
     return [words for own in told if (words := tuple(_WORD.findall(own)))]
 
 
+_PATIENCE = compile_later(
+    rb"(?i:early[ _-]?stop\w*|patience)(?:[ :=-]{1,3}[A-Za-z]+)?[ :=(]{1,3}(\d{1,7}) ?(?:/|of|out of) ?(\d{1,7})\b"
+)
+"""The counter of evaluations without improvement, and its limit."""
 RAISED = frozenset({"traceback", "import_error", "cuda_oom", "cuda_error"})
 """Failures raised by the program itself; an external stop may come after any silent time."""
 PROGRAMS = frozenset({"trainer", "benchmark"})

@@ -77,6 +77,21 @@ def test_a_training_that_stopped_early_has_ended(line: str) -> None:
     assert document["checks"]["completed"] is True
 
 
+@pytest.mark.parametrize(
+    ("counter", "reason"),
+    [
+        ("EarlyStopping counter: {n} out of 8", None),
+        ("Early stopping counter {n}/8", None),
+        ("EarlyStopping counter: {n} out of 20", "truncated"),
+    ],
+)
+def test_a_counter_that_has_reached_its_limit_leaves_the_end_open(counter: str, reason: str | None) -> None:
+    lines = [f"Epoch {n}/40 train loss {2.5 * math.exp(-n / 7):.4f}\n{counter.format(n=n)}" for n in range(1, 10)]
+    document = receipt_of(lines)
+    assert (document["failure"] and document["failure"]["reason"]) == reason
+    assert document["checks"]["completed"] is (None if reason is None else False)
+
+
 def keras() -> list[str]:
     bar = "100/100 [==============================] - 7s 70ms/step - loss: {0:.4f} - val_loss: {1:.4f}"
     return [line for n in range(1, 7) for line in (f"Epoch {n}/20", bar.format(2 / n, 2.1 / n))]
