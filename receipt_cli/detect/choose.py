@@ -114,7 +114,7 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
         return Detection((Chosen(forced, "option"),) if found else (), tuple(candidates))
     if choice is not None:
         return Detection(tuple(_again(engine, body, reading, candidates, choice)), tuple(candidates))
-    known = [c for c in candidates if c.identified]
+    known = [c for c in candidates if c.identified and (c.alone_steps or not _is_ruled_out(engine, body, reading[c.id]))]
     if not known:
         shared = [c.id for c in candidates if c.records >= MIN_RECORDS and not c.alone]
         return Detection((), tuple(candidates), tuple(shared) if len(shared) > 1 else ())
@@ -289,6 +289,11 @@ def _version(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> 
     read = engine.readers(body)
     reading = [g for g in allowed or ordered if _records(read.get(g.ref, ()))]
     return Chosen(([g for g in reading if not g.proves] or reading or ordered)[-1], "default")
+
+
+def _is_ruled_out(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> bool:
+    """Return whether the log excludes every version of a grammar: another program prints its headings too."""
+    return all(any(_holds(engine, body, grammar, evidence) for evidence in grammar.excludes) for grammar in versions)
 
 
 def _again(
