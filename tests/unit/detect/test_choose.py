@@ -124,6 +124,22 @@ def test_what_a_library_prints_leaves_the_log_to_its_trainer() -> None:
     assert (document["header"]["software"]["trainer"], document["derivation"].get("launches")) == ("fairseq", None)
 
 
+def test_a_log_of_epochs_only_is_read_by_its_own_version() -> None:
+    epoch = 'json_stats: {{"RAM": "1/2G", "_type": "{kind}", "epoch": "{n}/9", {rest}"top1_err": 3.5, "top5_err": 0.5}}\n'
+    train = '"loss": 0.5, "lr": 0.01, '
+    epochs = "".join(
+        epoch.format(kind=kind, n=n, rest=rest)
+        for n in range(1, 10)
+        for kind, rest in (("train_epoch", train), ("val_epoch", ""))
+    )
+    iterations = "".join(epoch.format(kind="train_iter_", n=1, rest=f'"iter": "{n}/20", {train}') for n in (10, 20))
+    for log, version, records in ((epochs, 2, 9), (iterations + epochs, 1, 2)):
+        document = receipt_of(log)
+        assert [(g["id"], g["version"]) for g in document["derivation"]["grammars"]] == [("pyslowfast", version)]
+        assert document["summary"]["steps"]["record_count"] == records
+        assert document["summary"]["other_metrics"]["val_top1_err"]["record_count"] == 9
+
+
 def test_a_version_that_only_evidence_proves_is_no_default() -> None:
     row = "                   all         20        249      0.45       0.65       0.56       0.36\n"
     bars = "".join(
