@@ -327,17 +327,21 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own_body = window(reading.body, launch)
     unread = body.step_like >= MAX_SEEN or any(lack.counted for lack in reading.lacks)
     last, first_and_last = _last_line(every), cache(partial(_edges_of, reading, number))
+    whole_end = number == len(reading.launches) - 1 and len(reading.gathered.streams) == 1
+    at_end = _last_lines(reading, number) if whole_end else []
+    final = max((phase.steps[-1] for phase in every if phase.steps), key=lambda row: row.at, default=None)
+    behind = None if final is None else body.records - 1 - (final.at >> POSITION_BITS)
+    going_on = training_unread(engine, grammars, at_end, behind, final)
     ending = judge(
         own_body, engine.catalogue, every, options.exit_code, whole=options.log_complete is not False, running=options.running,
         closing=lambda: any(phase.steps for phase in every) and closes(first_and_last(), last),
         started=lambda line: begins_program(first_and_last(), last, line),
-        unread_after=unread and not any(phase.steps for phase in every),
+        unread_after=bool(going_on) or (unread and final is None),
     )  # fmt: skip
     if options.job is not None:
         ending = complete_ending(ending, options.job)
     edges = _stamps_of(reading, number, came)
-    whole_end = number == len(reading.launches) - 1 and len(reading.gathered.streams) == 1
-    explanation, at_end = Explanation(), _last_lines(reading, number) if whole_end else []
+    explanation = Explanation()
     if ending.reason is not None:
         explanation = explain(ending, own_body, engine.catalogue, every, edges.tail, at_end)
         ending = explanation.improved(ending)
@@ -387,9 +391,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     cut = at_end[-1][0] if at_end and not reading.gathered.tail(None)[0].endswith(b"\n") else None
     checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost, cut=cut)
     metric_lines = tuple(safe_text(text, 120) for _, text in body.metric_like.first)
-    steps = [int(phase.steps.at[-1]) for phase in every if phase.steps]
-    behind = body.records - 1 - (max(steps) >> POSITION_BITS) if steps else None
-    own += training_unread(engine, grammars, at_end, behind)
+    own += going_on
     own += no_step_recognised(checks, reading.lacks, metric_lines, len(summaries))
     problems = _problems(body, [*reading.gathered.problems, *own], reading.told.more)
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}

@@ -199,7 +199,7 @@ class Progress:
         self._empty = body.copied
         every = body.markers.values() if body.copied else ()
         self._lines = {at: line for hits in every for at, line in zip(hits.at, hits.line, strict=True)}
-        done = bool(phases) and reached_plan(phases[-1])
+        done = self.reached = bool(phases) and reached_plan(phases[-1])
         last_step = self.last_step = self.steps[-1] if self.steps else -1
         self.excused = excused(body.markers, self._ordinal)
         self.begins, self.finishes = self._blocks([*convicting, *(h for name in (FRAME,) if (h := body.markers.get(name)))])
@@ -245,7 +245,7 @@ class Progress:
             return True
         if marker.role == "error" and marker.priority and self._printed_on(at, later):
             return True
-        if marker.role == "cause" and later > 1 and self.quiet and at > self.bad_code:
+        if marker.role == "cause" and later > 1 and (self.quiet or self.reached) and at > self.bad_code:
             return True
         if marker.overcome_after > EPOCH:
             later += (EPOCH - 1) * (len(self.epochs) - bisect_right(self.epochs, at))

@@ -25,7 +25,7 @@ from receipt_cli.events.epochs import count_epochs
 from receipt_cli.events.runs import read_events
 from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, gather
-from receipt_cli.events.table import EventTable
+from receipt_cli.events.table import EventTable, Row
 from receipt_cli.grammar.catalog import INDUCED, INDUCED_PATH
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.grammar.parse import build_grammar
@@ -478,12 +478,12 @@ _DRAWN = compile_later(rb"(?i)\d/\d+ \[[^\]\r\n]{0,200}?loss[ :=]{1,3}[-+]?[\d(n
 
 
 def training_unread(
-    engine: Engine, grammars: Sequence[Grammar], lines: Sequence[tuple[int, bytes]], behind: int | None
+    engine: Engine, grammars: Sequence[Grammar], lines: Sequence[tuple[int, bytes]], behind: int | None, last: Row | None
 ) -> list[Problem]:
     """Return a problem if unread records of a training are among the ``behind`` last records, which end in ``lines``.
 
-    Then it is unknown whether the run completed and, after a bar, which step was the last. ``behind`` counts the records after
-    the last step record; None without one.
+    Then it is unknown whether the run completed and, after a bar, which step was the last. If their counter goes on from the
+    ``last`` step record, which is None without one, so are its figures. ``behind`` counts the records after it.
     """
     records = [(n, record) for n, line in lines[-behind:] for record in line.removesuffix(b"\r").split(b"\r")] if behind else []
     forms: dict[bytes, list[tuple[int, bytes]]] = {}
@@ -492,28 +492,34 @@ def training_unread(
         if STEP_LINE.search(text) is not None or _DRAWN.search(text) is not None:
             forms.setdefault(shape_of(behind_heads(text)), []).append((number, text))
     for found in forms.values():
-        if len(found) >= FEWEST and _counts([text for _, text in found]) and not _reads(engine, grammars, found[0][1]):
+        counter = _counter([text for _, text in found]) if len(found) >= FEWEST else []
+        if counter and not _reads(engine, grammars, found[0][1]):
             detail = f"{len(found)} records after the last step look like training records, but no rule reads them"
             excerpt = found[0][1].decode("utf-8", "replace")
             first = tuple(dict.fromkeys(number for number, _ in found))
             drawn = _DRAWN.search(found[0][1]) is not None
-            fields = ("/checks/completed", *([pointer("summary", "steps", "last")] if drawn else []))
-            return [Problem("training_unread", first[0], detail, excerpt, first[:2], fields=fields)]
+            fields = ["/checks/completed", *([pointer("summary", "steps", "last")] if drawn else [])]
+            if last is not None and last.step is not None and 0 < counter[0] - last.step <= 2 * (counter[1] - counter[0]):
+                fields += [pointer("summary", "steps", name) for name in ("record_count", "last")]
+                fields += [pointer("summary", "metrics", name, key) for name in last.metrics for key in ("last", *BETWEEN)]
+            fields = list(dict.fromkeys(fields))
+            return [Problem("training_unread", first[0], detail, excerpt, first[:2], fields=tuple(fields)[:MAX_FIELDS])]
     return []
 
 
-def _counts(records: Sequence[bytes]) -> bool:
-    """Return whether a whole number rises from record to record and another number varies, without evaluation words.
+def _counter(records: Sequence[bytes]) -> list[int]:
+    """Return the whole number that rises from record to record if another number varies, without evaluation words; else nothing.
 
     A bar may show a step twice.
     """
     spoken = set(_WORDS.findall(records[0].lower()))
     if not spoken.isdisjoint(word.encode() for word in load_generic().evaluation):
-        return False
+        return []
     again = _DRAWN.search(records[0]) is not None
     columns = list(zip(*(_NUMBER.findall(record) for record in records), strict=False))
     rising = [n for n, column in enumerate(columns) if all(t.isdigit() for t in column) and _rises([*map(int, column)], again)]
-    return any(len(set(column)) > 1 for n, column in enumerate(columns) if n not in rising[:1]) and bool(rising)
+    varied = any(len(set(column)) > 1 for n, column in enumerate(columns) if n not in rising[:1])
+    return sorted({*map(int, columns[rising[0]])}) if varied and rising else []
 
 
 def _rises(values: Sequence[int], again: bool) -> bool:

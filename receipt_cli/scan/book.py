@@ -14,7 +14,7 @@ from receipt_cli.scan.candidates import Tried
 from receipt_cli.scan.columns import Shown, place
 from receipt_cli.scan.extraction import MAX_EVENTS, NOWHERE, Extraction, PatternTimeout, convert, keep_labelled, read_record
 from receipt_cli.scan.extraction.model import clean_text, join_cells
-from receipt_cli.scan.forms import JUDGED, note_forms, readable, without_words
+from receipt_cli.scan.forms import JUDGED, note_forms, readable, without_absence, without_words
 from receipt_cli.scan.number_forms import decimals_in
 from receipt_cli.scan.segment import SegmentBody
 
@@ -84,7 +84,7 @@ def examine(record: bytes, tried: Iterable[Tried]) -> Outcome:
             outcome.ignored.append((grammar, rule))
         else:
             outcome.read.append((grammar, rule, events))
-    for least, spell in enumerate((readable, without_words), 1):
+    for least, spell in ((1, without_absence), (1, readable), (2, without_words)):
         if (outcome.read or outcome.missed) and (spelled := spell(record)) != record:
             _read_as_spelled(outcome, record, spelled, least)
     _keep_labelled(outcome, record)

@@ -127,12 +127,16 @@ def note_forms(record: bytes, read: Iterable[tuple[Rule, Sequence[Extraction]]])
 def readable(record: bytes) -> bytes:
     """Return ``record``, at the same length, with numbers in place of unreadable ones.
 
-    A decimal comma becomes a point, commas between thousands become leading zeros, and a mark of absence becomes zeros, so that
-    rules find the record and its other numbers.
+    A decimal comma becomes a point, and a mark of absence becomes zeros, so that rules find the record and its other numbers.
     """
+    return without_absence(_COMMA.sub(rb"\1.\2", record))
+
+
+def without_absence(record: bytes) -> bytes:
+    """Return ``record``, at the same length, with leading zeros for the commas between thousands of a number with a point, and
+    zeros for marks of absence."""
     if b"," in record:
         record = _THOUSANDS.sub(lambda found: found[0].replace(b",", b"").rjust(len(found[0]), b"0"), record)
-        record = _COMMA.sub(rb"\1.\2", record)
     return _ABSENT.sub(lambda found: b"0" * len(found[0]), record)
 
 
