@@ -71,7 +71,7 @@ def printed_twice(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list
 
 
 def several_figures(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
-    """Return problems for metrics of which most evaluations print several in a row, as outputs of one name: none is the metric."""
+    """Return problems for metrics of which most evaluations print several in a row, as outputs of one name."""
     found: list[Problem] = []
     for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
         evals = phase.evals

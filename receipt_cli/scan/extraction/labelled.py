@@ -43,8 +43,6 @@ _OF_TRAINING = regex_later(r"(?<![A-Za-z])(?i:train(?:ing)?|trn)(?![a-z])")
 """A training label in an evaluation line, such as the epoch's mean training loss."""
 _SOURCE = regex_later(rb"\.(?:py|c|cc|cpp|cu|h|hpp|go|rs|java|lua|jl)\Z")
 """A source file name; a line number follows its colon."""
-
-
 _BEHIND_BAR = regex_later(rb"(?:it/s|s/it)(?:, [^\[\]\r\n]*+)?+\](?=[A-Za-z])")
 """The end of a bar that another writer's text follows at once."""
 _DEVICES = frozenset([b"cuda", b"xpu", b"npu", b"hpu", b"mps", b"musa"])
@@ -64,9 +62,10 @@ def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]
     """Add the labelled numbers that no rule of a grammar reads to the event before them, as unregistered numbers.
 
     ``read`` are all rules of the grammar that read the record, with their events. Only step and evaluation events keep numbers;
-    evaluations keep them under ``eval/KEY``, except training labels. Text right behind a bar is another writer's. A label printed twice is kept as ``HEADING/LABEL``.
-    Without a heading it is ambiguous, and a mapping keeps only the keys its rule allows (of an evaluation all but the ignored
-    ones, if it lists these): such cells are dropped and counted (see ``DROPPED``). Raises ``TimeoutError``.
+    evaluations keep them under ``eval/KEY``, except training labels. Text right behind a bar is another writer's. A label printed
+    twice is kept as ``HEADING/LABEL``. Without a heading it is ambiguous, and a mapping keeps only the keys its rule allows
+    (of an evaluation all but the ignored ones, if it lists these): such cells are dropped and counted (see ``DROPPED``). Raises
+    ``TimeoutError``.
     """
     keeping = [(r, e) for r, found in read if r.event in _KEEPING and r.table is None and r.block is None for e in found]
     if not keeping:
