@@ -376,7 +376,7 @@ class _Walk:
             return False
         first, many = self.starts.folds(self.starts.key(index))
         if many:  # many starts from the beginning without a banner are a loop over runs, if nothing failed
-            return position == first == track.places[0] and not self._troubled(track.values[first].at, event.at)
+            return position == first == track.places[0] and not self._troubled(track.table[track.row(0)].at, event.at)
         self.weak = self.starts.are_others(index, track)
         return self.weak
 
@@ -435,7 +435,7 @@ class _Walk:
         event = self.events[index]
         if event.rule.event == "eval":
             if event.step is None:
-                return self.starts.is_first_evaluation(self.begin, index, ended=self.ended)
+                return self.starts.is_first_evaluation(self.begin, index)
             epochs = event.metrics.get("epoch", 0.0), first.metrics.get("epoch", math.inf)
             later = event.step > first.step if first.step is not None else epochs[0] > epochs[1]
             return not later and all(event.step != track.last_row.step for track in tracks.values())

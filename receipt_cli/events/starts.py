@@ -116,6 +116,11 @@ class Alike:
         """Mask of the records with a position below that of the record before."""
         return np.append(False, self.places[1:] < self.places[:-1])
 
+    @cached_property
+    def ends(self) -> Integers:
+        """Numbers of the records after which no record comes, or none with a higher position (int64, ascending)."""
+        return np.flatnonzero(np.append(self.places[1:] <= self.places[:-1], True))
+
     @property
     def last_row(self) -> Row:
         """The last record."""
@@ -183,24 +188,21 @@ class Starts:
 
     def are_repeated(self, index: int, track: Alike) -> bool:
         """Return whether the start at ``index`` and the one before (``track``) print the same losses: the same run again."""
-        losses = [(one.metrics.get("loss"), other.metrics.get("loss")) for one, other in self.records_of_both(index, track)]
+        losses = [(one.metrics.get("loss"), other.metrics.get("loss")) for one, other in self._both(index, track)]
         return bool(losses) and all(mine is not None and mine == theirs for mine, theirs in losses)
 
     def are_others(self, index: int, track: Alike) -> bool:
         """Return whether three or more records begin anew with another stride, other columns, or other values than ``track``.
         Values are other if they differ at all but a few of the common steps."""
-        coming = list(self._from(index))
-        ends = (at for at, (one, other) in enumerate(pairwise(coming), 1) if other[1] <= one[1])
-        begun = coming[: next(ends, len(coming))]
-        known = track.values
-        mine, theirs = [position for _, position in begun], sorted(known)
+        begun, known = self._start(index).values, track.values
+        mine, theirs = [*begun], sorted(known)
         if min(len(mine), len(theirs)) < FEWEST:
             return False
         if mine[0] != track.places[0]:
             return _stride(mine) not in (None, _stride(theirs))
-        if _columns(record for record, _ in begun[:FEWEST]) != _columns(known[position] for position in theirs[:FEWEST]):
+        if _columns([*begun.values()][:FEWEST]) != _columns(known[position] for position in theirs[:FEWEST]):
             return _stride(mine) is not None
-        both = ((_score(one), _score(other)) for one, other in self.records_of_both(index, track))
+        both = ((_score(one), _score(other)) for one, other in self._both(index, track))
         compared = [one != another for one, another in both if one]
         common = min(len(compared), len(theirs))
         return mine[:common] == theirs[:common] and sum(compared) >= max(FEWEST, MOSTLY * len(compared))
@@ -210,40 +212,31 @@ class Starts:
         After a banner it is enough if the first time is earlier; a change to winter time does not count."""
         back = track.last_row.clock - self.table[index].clock
         earlier = back > BACK and not SAVING[0] <= back <= SAVING[1]
-        return earlier and (introduced or self._last(index).clock < track.values[track.places[0]].clock)
+        return earlier and (introduced or self._start(index).last_row.clock < track.table[track.row(0)].clock)
 
     def are_beside(self, index: int, track: Alike) -> bool:
         """Return whether the start at ``index`` was printed at the same time as the start before (``track``), by another process.
         False if it begins nearer to the end of that start: the clocks of two hosts may differ."""
-        begin, now, end = track.values[track.places[0]].clock, self.table[index].clock, track.last_row.clock
-        return now < end - BACK and now - begin < end - now and self._last(index).clock >= begin
+        begin, now, end = track.table[track.row(0)].clock, self.table[index].clock, track.last_row.clock
+        return now < end - BACK and now - begin < end - now and self._start(index).last_row.clock >= begin
 
-    def _last(self, index: int) -> Row:
-        """Return the last record of the start at ``index``: the next one of its kind has no higher position."""
-        coming = self.ahead[self.key(index)]
-        begin = coming.before(index)
-        falls = np.flatnonzero(np.diff(coming.places[begin:]) <= 0)
-        return self.table[coming.row(begin + int(falls[0]) if len(falls) else len(coming.places) - 1)]
+    def _start(self, index: int) -> Alike:
+        """Return the records of the start at ``index``, up to the next one of their kind with no higher position."""
+        alike = self.ahead[self.key(index)]
+        begin = alike.before(index)
+        return alike.between(begin, 1 + int(alike.ends[np.searchsorted(alike.ends, begin)]))
 
-    def _from(self, index: int) -> Iterator[tuple[Row, float]]:
-        """Yield the first records of one kind from ``index`` on, each with its position."""
-        coming = self.ahead[self.key(index)]
-        begin = coming.before(index)
-        for number in range(begin, min(begin + COMPARED, len(coming.places))):
-            yield self.table[coming.row(number)], float(coming.places[number])
-
-    def records_of_both(self, index: int, track: Alike) -> Iterator[tuple[Row, Row]]:
-        """Yield, in order, the pairs of records at the positions that the start at ``index`` and ``track`` share."""
-        last, known = -1.0, track.values
-        for record, position in self._from(index):
-            if position <= last or position not in known:
+    def _both(self, index: int, track: Alike) -> Iterator[tuple[Row, Row]]:
+        """Yield, in order, the pairs of records at the first positions of the start at ``index`` that ``track`` has, too."""
+        known = track.values
+        for position, record in self._start(index).values.items():
+            if position not in known:
                 break
-            last = position
             yield record, known[position]
 
-    def is_first_evaluation(self, begin: int, index: int, *, ended: bool) -> bool:
-        """Return whether an evaluation is the first event of another launch: it follows a configuration, or an end.
-        After an end it must have values that the launch before, from row ``begin`` on, did not print; ``ended``: it has ended."""
+    def is_first_evaluation(self, begin: int, index: int) -> bool:
+        """Return whether an evaluation is the first event of another launch: after an end it has values that the launch before,
+        from row ``begin`` on, did not print."""
         event, end_seen = self.table[index], False
         scores = {name: value for name, value in event.metrics.items() if name.startswith("val_")}
         for place in range(index - 1, begin - 1, -1):
@@ -251,8 +244,6 @@ class Starts:
             kind = other.rule.event
             if kind == "step":
                 return False
-            if kind == "header" and introduces(other) and not ended:
-                return True
             if kind == "eval" and end_seen:
                 return bool(scores) and all(
                     scores.items().isdisjoint(earlier.metrics.items()) and scores.keys() <= earlier.metrics.keys()
