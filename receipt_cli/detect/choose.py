@@ -355,14 +355,11 @@ def version_ratio(engine: Engine, body: SegmentBody, grammar: Grammar, metric: s
 
 def _ratios(rate: NumberColumn, time: NumberColumn, tokens: float) -> array[float]:
     """Return rate * time / ``tokens`` of each row with a rate and a nonzero time, finite values only."""
-    rows, timed = np.asarray(rate.rows, np.int64), np.asarray(time.rows, np.int64)
-    after = np.searchsorted(timed, rows, side="right")
-    both = after > 0
-    both[both] = timed[after[both] - 1] == rows[both]
-    seconds_of = np.asarray(time.values, np.float64)[after[both] - 1]
+    _, one, other = np.intersect1d(np.asarray(rate.rows), np.asarray(time.rows), assume_unique=True, return_indices=True)
+    seconds = np.asarray(time.values, np.float64)[other]
     with np.errstate(over="ignore", invalid="ignore"):
-        ratios = np.asarray(rate.values, np.float64)[both] * seconds_of / tokens
-    return array("d", ratios[np.isfinite(ratios) & (seconds_of != 0)].tobytes())
+        ratios = np.asarray(rate.values, np.float64)[one] * seconds / tokens
+    return array("d", ratios[np.isfinite(ratios) & (seconds != 0)].tobytes())
 
 
 def _first_fact(engine: Engine, body: SegmentBody, grammar: Grammar, name: str) -> float | None:

@@ -29,7 +29,7 @@ from receipt_cli.events.table import EventTable, Row
 from receipt_cli.grammar.catalog import INDUCED, INDUCED_PATH
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.grammar.parse import build_grammar
-from receipt_cli.grammar.site import NO_SITE, Site
+from receipt_cli.grammar.site import Site
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Lack, Problem, pointer
@@ -92,7 +92,7 @@ def vocabulary_of(site: Site) -> Vocabulary:
 
 
 def learn_streams(
-    streams: Sequence[Stream], vocabulary: Vocabulary, lacking: list[Lack] | None = None, quoted: Set[int] = frozenset()
+    streams: Sequence[Stream], vocabulary: Vocabulary, lacking: list[Lack], quoted: Set[int] = frozenset()
 ) -> tuple[Learned | None, bool]:
     """Return the rules learned from ``streams``, read before, and whether their bytes are unchanged.
 
@@ -185,10 +185,10 @@ def read_generically(
     streams: Sequence[Stream],
     gathered: Gathered,
     detection: Detection,
-    workers: int | None = None,
-    lacking: list[Lack] | None = None,
-    site: Site = NO_SITE,
-    first: Engine | None = None,
+    workers: int | None,
+    lacking: list[Lack],
+    site: Site,
+    first: Engine,
     *,
     many: bool = False,
 ) -> Fallback | None:
@@ -221,7 +221,7 @@ def read_generically(
     once_more = gather(engine, again, workers)
     if not _same(streams, again):
         return None
-    both = (first or engine, gathered.body), (engine, once_more.body)
+    both = (first, gathered.body), (engine, once_more.body)
     steps = [chosen for chosen in others if rival or (chosen.grammar.layer == "benchmark" and _steps_of(detection))]
     if steps and _count_own(*both, steps, learned, grammar) < (least if rival else 1):
         return None
@@ -242,28 +242,27 @@ def read_generically(
     return Fallback(engine, once_more, found, grammar)
 
 
-def _lines_of(engine: Engine | None, gathered: Gathered, quoted: Sequence[Grammar]) -> frozenset[int]:
+def _lines_of(engine: Engine, gathered: Gathered, quoted: Sequence[Grammar]) -> frozenset[int]:
     """Return the line numbers that the ``quoted`` grammars read in a log with one stream."""
-    if engine is None or len(gathered.streams) > 1:
+    if len(gathered.streams) > 1:
         return frozenset()
     read = [engine.columns(gathered.body, grammar, rule) for grammar in quoted for rule in grammar.rules]
     return frozenset(line for columns in read if columns is not None for line in columns.line)
 
 
-def _closing_lines(engine: Engine | None, gathered: Gathered) -> frozenset[int]:
+def _closing_lines(engine: Engine, gathered: Gathered) -> frozenset[int]:
     """Return the numbers of the lines that close a training by any grammar, in a log with one stream: they are no steps."""
-    if engine is None or len(gathered.streams) > 1:
+    if len(gathered.streams) > 1:
         return frozenset()
     reads = (read for found in engine.readers(gathered.body).values() for read in found)
     return frozenset(line for rule, columns in reads if rule.event == "end" for line in columns.line)
 
 
-def _refuse(learned: Learned, lacking: list[Lack] | None) -> None:
+def _refuse(learned: Learned, lacking: list[Lack]) -> None:
     """Add learned but rejected step records to ``lacking``: they count, so the log may have steps."""
     rules = [rule for rule in learned.rules if rule.body["event"] == "step" and rule.samples]
-    if lacking is not None:
-        why = "not certain enough next to records that a grammar reads"
-        lacking += [Lack(rule.samples[0].decode("utf-8", "replace"), rule.records, why, counted=True) for rule in rules]
+    why = "not certain enough next to records that a grammar reads"
+    lacking += [Lack(rule.samples[0].decode("utf-8", "replace"), rule.records, why, counted=True) for rule in rules]
 
 
 def _without_quoted(detection: Detection) -> Detection:

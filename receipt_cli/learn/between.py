@@ -17,7 +17,7 @@ from receipt_cli.learn.names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS, 
 from receipt_cli.learn.progress import heading_rule
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.readings import without
-from receipt_cli.learn.series import Group, first_batch
+from receipt_cli.learn.series import Group, is_first_batch
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import FRACTION, NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -178,7 +178,7 @@ def _graded(reading: Reading, vocabulary: Vocabulary) -> list[int]:
 
 def _counts_batches(reading: Reading, vocabulary: Vocabulary) -> bool:
     """True for a bar, and for a record with a counter of steps that begins again, or always is the first."""
-    if reading.bar or first_batch(reading, vocabulary):
+    if reading.bar or is_first_batch(reading, vocabulary):
         return True
     for column, name in zip(reading.shape.columns, reading.names, strict=True):
         again = column.rises > column.drops > 0 and (column.kind == FRACTION or name.words.split()[-1:] != ["epoch"])

@@ -112,17 +112,12 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
 
 
 def drawn_steps(shape: Shape) -> list[int]:
-    """Return the counters of a record that is a progress bar: fractions between the drawn bar and the rate."""
+    """Return the counters of a record that is a progress bar: the fractions before a rate, and one that ends a bar."""
     kinds = [column.kind for column in shape.columns]
-    places = [at for at in range(1, len(kinds) - 1) if kinds[at : at + 2] == [FRACTION, RATE] and _draws(shape.columns[at - 1])]
+    places = [at for at in range(1, len(kinds) - 1) if kinds[at : at + 2] == [FRACTION, RATE]]
     if kinds[0] == BAR and ends_bar(shape, len(kinds) - 1):
         places.append(len(kinds) - 1)
     return [at for at in places if at > glued_bar(shape) and shape.columns[at].integer]
-
-
-def _draws(column: Column) -> bool:
-    """Return whether a column is a drawn bar, or the percentage of one that is not drawn: ``16% 16/96 [00:00<…``."""
-    return column.kind == BAR or (column.kind == NUMBER and all(token.unit == "%" for token in column.values))
 
 
 def open_steps(shape: Shape) -> list[int]:

@@ -256,7 +256,7 @@ def rule(
 
     ``blank``: where records have no text in common, a blank in each of them is their literal.
     """
-    members = [(shape, cells) for shape, cells in members if shape.samples]
+    members = [*members]
     branches = dict.fromkeys(line(shape, cells) for shape, cells in members)
     if len(branches) > MOST_BRANCHES:  # words of each record's own are behind what is read
         branches = dict.fromkeys(line(shape, cells, max(cells)) + r"[^\n]*+" for shape, cells in members)
@@ -438,7 +438,7 @@ def kin(main: Reading, other: Reading) -> Reading | None:
     begun = last >= 0 and main.shape.texts(last + 1) == other.shape.texts(last + 1)
     if not begun or len(other.shape.columns) <= last or other.indented != main.indented:
         return None
-    if other.told_by or other.apart or not _one_total(main, other, last):
+    if "first_batches" in other.doubts or other.apart or not _one_total(main, other, last):
         return None
     own = {word for text in main.shape.literals for word in re.findall(rb"[a-z]+", text.lower())}
     new = {word.decode() for text in other.shape.literals for word in re.findall(rb"[a-z]+", text.lower()) if word not in own}

@@ -40,8 +40,6 @@ class Reading:
     """A mean error stands beside figures of names that say nothing: one of these may be the loss."""
     numbered: bool = False
     """A bar between the records counts them."""
-    told_by: str = ""
-    """A word by which a doubted record differs from those that are read."""
     apart: bool = False
     """Not of the series whose records begin alike: these are its means, or another program's."""
     rivals: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -22,7 +22,7 @@ from receipt_cli.learn.counting import (
 from receipt_cli.learn.headings import beginning, find_headings, in_turn
 from receipt_cli.learn.names import LOSS, STEP, counter_of
 from receipt_cli.learn.reading import FIGURES, Reading
-from receipt_cli.learn.readings import leave_out_errors, read_shape
+from receipt_cli.learn.readings import leave_out_errors, read_shape, without
 from receipt_cli.learn.shapes import MAX_HERALDS, Column, Shape
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.records.envelope import CITATION
@@ -136,18 +136,10 @@ def in_context(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Read
     told = find_headings(_part_twins(leave_out_errors(readings), vocabulary), vocabulary)
     told = _set_aside(told)
     told = _apart(told)
-    for doubts in (_citations, _beyond_total, _notices, _results, _first_batches, _rounds):
-        against = doubts(told, vocabulary)
-        told = [_doubted(reading, *against.get(id(reading), ("", ""))) for reading in told]
+    for name, doubt in DOUBTED.items():
+        out = set(map(id, doubt(told, vocabulary)))
+        told = [replace(reading, doubts=(*reading.doubts, name)) if id(reading) in out else reading for reading in told]
     return told
-
-
-def _doubted(reading: Reading, evidence: str, word: str) -> Reading:
-    return replace(reading, doubts=(*reading.doubts, evidence), told_by=word) if evidence else reading
-
-
-Doubts = dict[int, tuple[str, str]]
-"""Identity of a reading → the evidence against it, and a word by which it differs from records that are read."""
 
 
 RARE = 10
@@ -291,14 +283,14 @@ def _begins_over(reading: Reading, losses: Sequence[Reading]) -> bool:
     return False
 
 
-def _citations(readings: Sequence[Reading], _: Vocabulary) -> Doubts:
+def _citations(readings: Sequence[Reading], _: Vocabulary) -> list[Reading]:
     """Doubt records that a search found in a file, ``old.log:12:step 3 loss 2.1``, if others are printed without its name."""
     told = [reading for reading in readings if reading.figure]
     cited = [reading for reading in told if all(CITATION.match(core.lstrip()) for core in reading.shape.samples)]
-    return {id(reading): ("quoted", "") for reading in cited} if len(cited) < len(told) else {}
+    return cited if len(cited) < len(told) else []
 
 
-def _beyond_total(readings: Sequence[Reading], _: Vocabulary) -> Doubts:
+def _beyond_total(readings: Sequence[Reading], _: Vocabulary) -> list[Reading]:
     """Doubt bars that go on beyond their total (``14/14``, ``15it``): no rule reads both kinds of frames."""
     ends: dict[bytes, list[tuple[float, Reading]]] = {}
     overs: dict[bytes, list[tuple[float, Reading]]] = {}
@@ -314,10 +306,10 @@ def _beyond_total(readings: Sequence[Reading], _: Vocabulary) -> Doubts:
     for head in overs.keys() & ends.keys():
         least, most = min(total for total, _ in ends[head]), max(lowest for lowest, _ in overs[head])
         doubted += [r for total, r in ends[head] if total < most] + [r for lowest, r in overs[head] if least < lowest]
-    return {id(reading): ("beyond_total", "") for reading in doubted}
+    return doubted
 
 
-def _notices(readings: Sequence[Reading], vocabulary: Vocabulary) -> Doubts:
+def _notices(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Reading]:
     """Doubt lines that tell of a checkpoint and its loss, where others are as sure: ``Saved x.pt (epoch 3, loss 2.1)``."""
     told: list[Reading] = []
     for reading in readings:
@@ -325,10 +317,10 @@ def _notices(readings: Sequence[Reading], vocabulary: Vocabulary) -> Doubts:
         text = b" ".join(reading.shape.literals[: first + 1]).lower().decode("utf-8", "replace")
         if reading.figure and not vocabulary.saves.isdisjoint(re.findall(r"[a-z]+", text)):
             told.append(reading)
-    return {id(reading): ("notice", "") for reading in told}
+    return told
 
 
-def _results(readings: Sequence[Reading], _: Vocabulary) -> Doubts:
+def _results(readings: Sequence[Reading], _: Vocabulary) -> list[Reading]:
     """Doubt losses of several runs without a counter: of several processes, or beside one that never moves, or goes back."""
     epochs = [(r.shape, r.shape.columns[r.counter.epoch]) for r in readings if r.counter.epoch is not None]
     still = [shape for shape, column in epochs if column.count > 1 and not (column.rises or column.drops)]
@@ -336,8 +328,7 @@ def _results(readings: Sequence[Reading], _: Vocabulary) -> Doubts:
     uncounted = [r for r in readings if r.counter.mode == ABSENT and r.loss is not None]
     processes = set[bytes]().union(*(r.shape.writers for r in uncounted))
     several = [r for r in uncounted if any(in_turn(s, r.shape) for s in still) or any(_beside(s, r.shape) for s in again)]
-    several += [r for r in uncounted if r.shape.writers and len(processes) > 1]
-    return {id(reading): ("results_of_runs", "") for reading in several}
+    return several + [r for r in uncounted if r.shape.writers and len(processes) > 1]
 
 
 def _begins_again(reading: Reading) -> bool:
@@ -352,31 +343,46 @@ def _beside(shape: Shape, records: Shape) -> bool:
     return alike and shape.first < records.last and records.first < shape.last
 
 
-def _first_batches(readings: Sequence[Reading], vocabulary: Vocabulary) -> Doubts:
+def _first_batches(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Reading]:
     """Doubt the records of the first batch of each epoch, where others are of whole epochs: ``Epoch 3 Batch 0 Loss 2``."""
     counted = [r for r in readings if r.plain and r.counter.mode == EPOCHS]
-    words = [first_batch(reading, vocabulary) if reading.shape.count > 2 else "" for reading in counted]
-    whole = [reading for reading, word in zip(counted, words, strict=True) if not word]
-    doubted: Doubts = {}
-    for reading, word in zip(counted, words, strict=True):
-        twins = (r for r in whole if word and r.family == reading.family and r.loss is not None)
-        if any(reading.shape.count <= 2 * r.shape.count for r in twins):
-            doubted[id(reading)] = "first_batches", word
-    return doubted
+    first = [r for r in counted if r.shape.count > 2 and is_first_batch(r, vocabulary)]
+    whole = [r for r in without(counted, first) if r.loss is not None]
+    return [r for r in first if any(r.family == o.family and r.shape.count <= 2 * o.shape.count for o in whole)]
 
 
-def _rounds(readings: Sequence[Reading], _: Vocabulary) -> Doubts:
-    """Doubt records whose epochs begin again in each round of others."""
-    return {id(reading): ("in_rounds", "") for reading in readings if _in_rounds(reading, readings)}
-
-
-def first_batch(reading: Reading, vocabulary: Vocabulary) -> str:
-    """Return what a counter of steps is called that never counts, since it is 0, or 1, in each record; empty without one."""
+def is_first_batch(reading: Reading, vocabulary: Vocabulary) -> bool:
+    """Return whether a counter of steps never counts, since it is 0, or 1, in each record."""
     for name, column in zip(reading.names, reading.shape.columns, strict=True):
-        counter = counter_of(name.words.split(), vocabulary) if name.words and column.integer else None
+        counter = counter_of(name.spelled, vocabulary) if name.words and column.integer else None
         if counter is not None and counter.kind == STEP and column.count > 1 and not column.rises and column.lowest < 2:
-            return name.words.split()[-1]
-    return ""
+            return True
+    return False
+
+
+def _in_rounds(readings: Sequence[Reading], _: Vocabulary) -> list[Reading]:
+    """Doubt records whose epochs begin again for each record of another kind that counts: rounds of several workers."""
+    return [r for r in readings if any(other is not r and _is_round(other, r) for other in readings)]
+
+
+def _is_round(other: Reading, reading: Reading) -> bool:
+    epoch, places = reading.counter.epoch, other.counter.places[:1]
+    drops = reading.shape.columns[epoch].drops if epoch is not None else 0
+    if drops < 2 or not places or other.loss is None or other.counter.mode not in (GLOBAL, EPOCHS):
+        return False
+    each = abs(other.shape.count - drops - 1) <= 1 and not other.shape.columns[places[0]].drops
+    return each and other.sure and other.shape.first > reading.shape.first
+
+
+DOUBTED: Mapping[str, Callable[[Sequence[Reading], Vocabulary], list[Reading]]] = {
+    "quoted": _citations,
+    "beyond_total": _beyond_total,
+    "notice": _notices,
+    "results_of_runs": _results,
+    "first_batches": _first_batches,
+    "in_rounds": _in_rounds,
+}
+"""The evidence against some of the readings of a log that others give → the function that finds these."""
 
 
 FEWEST_SECTIONS = 3
@@ -388,22 +394,6 @@ def _in_sections(reading: Reading) -> bool:
     place = reading.counter.step if reading.counter.step is not None else reading.counter.epoch
     shape = reading.shape
     return place is not None and FEWEST_SECTIONS <= shape.columns[place].drops + 1 <= shape.heralded
-
-
-def _in_rounds(reading: Reading, readings: Sequence[Reading]) -> bool:
-    """True where the epochs begin again for each record of another kind that counts: rounds of several workers."""
-    epoch = reading.counter.epoch
-    drops = reading.shape.columns[epoch].drops if epoch is not None else 0
-    if drops < 2:
-        return False
-    for other in readings:
-        place = other.counter.step if other.counter.step is not None else other.counter.epoch
-        if other is reading or other.loss is None or place is None or other.counter.mode not in (GLOBAL, EPOCHS):
-            continue
-        each = abs(other.shape.count - drops - 1) <= 1 and not other.shape.columns[place].drops
-        if each and other.sure and other.shape.first > reading.shape.first:
-            return True
-    return False
 
 
 def _count_unheralded(reading: Reading) -> Counter | None:

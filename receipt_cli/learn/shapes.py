@@ -292,7 +292,6 @@ class Miner:
         self.shapes: dict[bytes, Shape] = {}
         self.records = 0
         self._own: dict[bytes, Looked] = {}
-        self._said: dict[bytes, int] = {}
         self._room = MAX_BYTES
         self._found: dict[bytes, list[Found]] = {}
 
@@ -348,17 +347,11 @@ class Miner:
         own = self._own.get(masked)
         if own is not None:
             return own
-        form, said = looked = self._looks.look(masked, record)
-        if form is not None and not form.lasting:
-            said = said or self._said.get(masked, 0)
-            if said:
-                self._said[masked] = said
-            return form, said
-        if masked not in self._looks.known:
+        looked = self._looks.look(masked, record)
+        if masked not in self._looks.known and (looked[0] is None or looked[0].lasting):
             self._room -= len(masked)
             if self._room < 0 or len(self._own) >= MAX_FORMS:
                 self._own.clear()
-                self._said.clear()
                 self._room = MAX_BYTES - len(masked)
             self._own[masked] = looked
         return looked

@@ -86,3 +86,11 @@ def test_the_bar_before_a_loss_tells_its_epoch(drawn: str, evaluated: str, row: 
     summary = receipt_of(lines)["summary"]
     assert [summary["steps"][name] for name in ("first", "last", "record_count")] == [1, 12, 12]
     assert [summary["metrics"][name]["last"] for name in ("loss", "val_loss")] == [0.25, 0.75]
+
+
+def test_a_step_that_goes_back_inside_of_an_epoch_goes_on_from_a_checkpoint() -> None:
+    at = [(epoch, batch) for epoch in range(1, 6) for batch in range(0, 200, 10)]
+    printed = [*at[:16], *at[10:56], *at[50:]]  # no epoch has risen where the batch went back twice
+    summary = receipt_of(f"Epoch {e} batch {b} loss: {3 - 0.3 * e - b / 1000:.4f}" for e, b in printed)["summary"]
+    assert summary["steps"]["record_count"] == len(at)
+    assert summary["metrics"]["loss"]["first"] == 2.7
