@@ -26,8 +26,8 @@ class Counter:
     """The columns that count: ``step`` and ``epoch`` are places in the shape, or None.
 
     ``tentative``: too few records of this shape to confirm the counter. ``heading``: the line that announces the epoch.
-    ``heralded``: the records behind a line that announces an evaluation do not count. ``of_epoch``: a line announces the only
-    epoch: the total beside the step may be that of the epoch, and is no plan.
+    ``heralded``: the records behind a line that announces an evaluation do not count. ``of_epoch``: only one epoch is
+    shown: the total beside the step may be that of the epoch, or of the run, and is no plan.
     """
 
     mode: str
@@ -282,9 +282,12 @@ def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
         apart = column.kind == FRACTION and counted.rises >= AGREE * len(falls) and all(b > a for a, b in pairwise(at))
         often = column.one_total and 2 <= len(rose) > len(falls) / 2  # the others begin launches
         per_epoch = apart or often or len(rose) >= AGREE * len(falls) if falls else counted.rises == 0 and counted.first in (0, 1)
+        if per_epoch and not falls and _may_be_of_run(column, counted):
+            return Counter(GLOBAL, step, epoch, first_epoch(counted), of_epoch=True)
         if per_epoch and (falls or column.kind == FRACTION):
             launches = not column.bare and column.switches <= counted.drops  # each has its own length
             whole = column.kind == FRACTION and (column.one_total or launches)
+            whole = whole and (counted.lowest in (0, 1) or counted.last == counted.total)  # else the first may be 0 or 1
             return Counter(PER_EPOCH if whole else UNNUMBERED, step, epoch, first_epoch(counted))
         if not falls and counted.rises == 0 and column.kind == FRACTION:
             return Counter(UNNUMBERED, step, epoch, first_epoch(counted))
@@ -299,6 +302,11 @@ def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
         ended = sum(value + (column.stride or 0) > AGREE * (column.total or 0) for value in full)
         same = column.one_total and ended >= max(MOST * len(full), min(2, len(full)))
     return Counter(UNNUMBERED if same else GLOBAL, step)
+
+
+def _may_be_of_run(column: Column, epochs: Column) -> bool:
+    """Return whether the total beside the only epoch may be that of all epochs: their number divides it."""
+    return column.kind == epochs.kind == FRACTION and (epochs.total or 0) > 1 and (column.total or 0) % (epochs.total or 1) == 0
 
 
 def _resumed(column: Column, before: dict[int, float], after: dict[int, float], step: int, epoch: int) -> bool:

@@ -113,7 +113,7 @@ def _above_closing(reading: Reading, closing: Sequence[Reading]) -> Reading:
     """
     counter, shape = reading.counter, reading.shape
     column = shape.columns[counter.step] if counter.mode == UNNUMBERED and counter.step is not None else None
-    if column is None or counter.epoch is not None or counter.heading is not None or reading.evaluation:
+    if column is None or counter.epoch is not None or counter.heading is not None or reading.evaluation or reading.bar:
         return reading
     if column.kind != FRACTION or not column.one_total:
         return reading

@@ -248,6 +248,19 @@ def test_the_total_below_the_only_epoch_is_no_plan(heading: str) -> None:
     assert found == {"steps": (1, 80, None, 80), "loss": (pytest.approx(1.9875), 1.0)}
 
 
+def test_a_total_that_the_number_of_epochs_divides_may_be_that_of_the_run() -> None:
+    lines = [f"[TRAIN] epoch=1/80, iter={at}/37120, loss={9 - at / 100:.4f}, lr=0.001" for at in range(10, 300, 10)]
+    assert read(lines)["steps"] == (10, 290, None, 29)
+    assert read([line.replace("/37120", "/37121") for line in lines])["steps"] == (10, 290, 80 * 37121, 29)
+
+
+@pytest.mark.parametrize(("first", "step"), [(0, 0), (1, 0), (10, None)])
+def test_the_number_of_the_first_epoch_is_known_or_no_step_is(first: int, step: int | None) -> None:
+    lines = [f"Epoch: [{first + e}] [{at}/50] loss {4 - e - at / 100:.4f}" for e in range(3) for at in range(0, 50, 10)]
+    found = read(lines)
+    assert (found["steps"][0], found["steps"][3], found["loss"]) == (step, 15, (4.0, pytest.approx(1.6)))
+
+
 START = ["{at} INFO loading the data", "{at} INFO model with 4,810 parameters", "{at} INFO Starting training for 5 epoch(s)"]
 
 
