@@ -258,8 +258,8 @@ def _drawn_once(steps: EventTable) -> EventTable:
         return steps
     first = np.flatnonzero(np.append(True, ~over))
     last = np.append(first[1:], len(steps)) - 1
-    if (early := _shown_early(steps, first, last)).any():
-        return _drawn_once(_as_counted(steps, first, last, early))
+    if (counted := _as_counted(steps, first, last)) is not steps:
+        return _drawn_once(counted)
     many = last > first
     drawn = _having(steps, _OF_FIRST, last[many], first[many])
     owner_of = np.repeat(last, np.diff(first, append=len(steps)))
@@ -268,52 +268,34 @@ def _drawn_once(steps: EventTable) -> EventTable:
     return drawn.joining(*pairs).where(~np.append(over, False))
 
 
-def _shown_early(steps: EventTable, first: Integers, last: Integers) -> Mask:
-    """Return the mask of the steps whose figures a progress bar shows before it counts them: then the last redraw at a step
-    shows the figures of the next one. The redraws of each step are the rows ``first`` to ``last``.
+def _as_counted(steps: EventTable, first: Integers, last: Integers) -> EventTable:
+    """Return the table with one record for each step whose figures a progress bar shows before it counts it: the last redraw at
+    the step before. The redraws of each step are the rows ``first`` to ``last``. If no bar does that, the table is returned.
 
     It is proven if the redraws of each step begin with the figures of the step before, those of the first step change, although
     nothing was shown before, or are shown at 0, and those of the last step of a bar show nothing new. A bar that counts first
-    shows the figures of its first step alone.
+    shows the figures of its first step alone. Of the first step of a bar the record is the first redraw, if a later one has other
+    figures; else its figures are unknown.
     """
-    found = np.zeros(len(first), np.bool_)
-    loss, codes, full = steps.filled("loss"), steps.column("source")[first], _is_full(steps, first)
-    begins, ends, goes_on = loss[first], loss[last], _counts_on(steps, first)
+    bars, begins, ends = steps.chosen(first), *(steps.filled("loss")[rows] for rows in (first, last))
+    codes, step, inside = bars.column("source"), bars.steps, bars.column("epoch_step")
+    goes_on = np.append(False, (codes[1:] == codes[:-1]) & (step[1:] > step[:-1]) & ~(inside[1:] <= inside[:-1]))
+    full = np.where(np.isnan(inside), step == bars.column("planned"), inside == bars.column("epoch_steps"))
     changes = (begins != ends) & ~np.isnan(begins)
     as_before = np.append(False, begins[1:] == ends[:-1])
+    early = np.zeros(len(first), np.bool_)
     for code in distinct_values(codes[changes]).tolist():
         mine = codes == code
         inner, closing = mine & goes_on & changes, mine & goes_on & full & np.append(False, changes[:-1])
         begin = int(mine.argmax())
-        proven = changes[begin] or (steps.steps[first[begin]] == 0 and not np.isnan(begins[begin]))
+        proven = changes[begin] or (step[begin] == 0 and not np.isnan(begins[begin]))
         proven = proven and len(as_before[closing]) and not changes[closing].any()
         if proven and np.count_nonzero(inner) >= FEWEST_EARLY and as_before[inner | closing].all():
-            found |= mine
-    return found
-
-
-def _counts_on(steps: EventTable, rows: Integers) -> Mask:
-    """Return the mask of the ``rows`` in which the progress bar of the row before counts on."""
-    codes, step, inside = steps.column("source")[rows], steps.steps[rows], steps.column("epoch_step")[rows]
-    on = (codes[1:] == codes[:-1]) & (step[1:] > step[:-1]) & ~(inside[1:] <= inside[:-1])
-    return np.append(False, on)
-
-
-def _is_full(steps: EventTable, rows: Integers) -> Mask:
-    """Return the mask of the ``rows`` that count all steps of their progress bar."""
-    inside, length = steps.column("epoch_step")[rows], steps.column("epoch_steps")[rows]
-    whole: Mask = np.where(np.isnan(inside), steps.steps[rows] == steps.column("planned")[rows], inside == length)
-    return whole
-
-
-def _as_counted(steps: EventTable, first: Integers, last: Integers, early: Mask) -> EventTable:
-    """Return the table with one record for each step that a progress bar shows ``early``: the last redraw at the step before.
-
-    Of the first step of a bar it is the first redraw, if a later one has other figures; else its figures are unknown.
-    """
-    number, goes_on, loss = np.flatnonzero(early), _counts_on(steps, first), steps.filled("loss")
-    begun = number[~goes_on[number] & (loss[first[number]] != loss[last[number]]) & (steps.steps[first[number]] > 0)]
-    inner = number[goes_on[number]]
+            early |= mine
+    if not early.any():
+        return steps
+    begun = np.flatnonzero(early & ~goes_on & (begins != ends) & (step > 0))
+    inner = np.flatnonzero(early & goes_on)
     rows, of = np.append(first[begun], last[inner - 1]), np.append(begun, inner)
     kept = ~np.repeat(early, np.diff(first, append=len(steps)))
     kept[rows] = True
