@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from receipt_cli.analysis.recompute import Comparison, Workings
 from receipt_cli.definitions.accelerators import Device, load_peaks
 from receipt_cli.events.table import EventTable
 from receipt_cli.numeric.precision import TOLERANCE
-from receipt_cli.numeric.statistics import Statistic, count_above, finite
+from receipt_cli.numeric.statistics import count_above, finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +51,10 @@ _NAMES = {
 _RATES = ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_per_s_per_device")
 
 
-def find_oddities(
-    steps: EventTable,
-    singles: EventTable,
-    metrics: Mapping[str, Statistic],
-    made: Workings,
-    consistency: Sequence[Comparison],
-) -> list[Flag]:
-    """Return the oddities of a phase: in printed ``metrics``, in recomputed figures, and between the two."""
+def find_oddities(singles: EventTable, made: Workings, consistency: Sequence[Comparison]) -> list[Flag]:
+    """Return the oddities of a phase: in printed metrics, in recomputed figures, and between the two."""
     found = [flag for one in consistency if (flag := _integer_factor(one, made)) is not None]
-    found += _above_one(steps, metrics, made)
-    found += _peaks(metrics, made)
-    found += _conventions(metrics, made)
-    found += _impossible(steps, metrics, made)
-    found += _unknown_peak(steps, singles, metrics, made)
-    return found
+    return [*found, *_above_one(made), *_peaks(made), *_conventions(made), *_impossible(made), *_unknown_peak(singles, made)]
 
 
 def _integer_factor(one: Comparison, made: Workings) -> Flag | None:
@@ -76,7 +65,7 @@ def _integer_factor(one: Comparison, made: Workings) -> Flag | None:
     k = round(times)
     if not 2 <= k <= MAX_FACTOR:
         return None
-    name = next((name for name in _NAMES if positive(made.facts, name) == k), None)
+    name = next((name for name in _NAMES if positive(made.known.facts, name) == k), None)
     if abs(times / k - 1) > (TOLERANCE if name is not None else min(TOLERANCE, SURE / k)):
         return None
     small = one.ratio < 1
@@ -87,11 +76,11 @@ def _integer_factor(one: Comparison, made: Workings) -> Flag | None:
     )
 
 
-def _above_one(steps: EventTable, metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
+def _above_one(made: Workings) -> Iterator[Flag]:
     """Yield a flag if records have an MFU above 1: as printed, else as recomputed."""
     derived = made.found.get("mfu_ratio")
-    printed = "mfu_ratio" in metrics
-    figure = steps.metric("mfu_ratio") if printed else None if derived is None else derived.figure
+    printed = "mfu_ratio" in made.metrics
+    figure = made.steps.metric("mfu_ratio") if printed else None if derived is None else derived.figure
     if figure is None:
         return
     count, largest = count_above(figure.values, 1.0)
@@ -101,9 +90,9 @@ def _above_one(steps: EventTable, metrics: Mapping[str, Statistic], made: Workin
         yield Flag("mfu_above_one", "mfu_ratio", largest if printed else None, None if printed else largest, None, count, detail)
 
 
-def _peaks(metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
+def _peaks(made: Workings) -> Iterator[Flag]:
     """Yield a flag if the trainer's MFU is against another value than the dense peak of its device."""
-    device, own, mfu = made.device, made.own, metrics.get("mfu_ratio")
+    device, own, mfu = made.device, made.own, made.metrics.get("mfu_ratio")
     if device is None or mfu is None or mfu.median is None or not mfu.median > 0 or not _sixteen_bits(made):
         return
     derived = made.found.get("mfu_ratio")
@@ -126,7 +115,7 @@ def _peaks(metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
 
 def _sixteen_bits(made: Workings) -> bool:
     """Return whether the log computes in 16 bits, as far as it says; other precisions have other peaks."""
-    precision = made.facts.get("precision")
+    precision = made.known.facts.get("precision")
     return not isinstance(precision, str) or "16" in precision or precision.lower() in ("half", "amp")
 
 
@@ -138,9 +127,9 @@ def _wrong_peak(device: Device, stated: float) -> str | None:
     return "sparse_peak" if sparse is not None and abs(stated / sparse - 1) <= TOLERANCE else "fixed_peak"
 
 
-def _conventions(metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
+def _conventions(made: Workings) -> Iterator[Flag]:
     """Yield a flag if the MFU counts other FLOPs: by its definition, or because it is three times that of 6N."""
-    mfu, derived = metrics.get("mfu_ratio"), made.found.get("mfu_ratio")
+    mfu, derived = made.metrics.get("mfu_ratio"), made.found.get("mfu_ratio")
     if mfu is None or not mfu.median:
         return
     slug, found = named_convention(mfu.definition), None if derived is None else derived.statistic.median
@@ -155,14 +144,14 @@ def _conventions(metrics: Mapping[str, Statistic], made: Workings) -> Iterator[F
     yield Flag("other_flops_convention", "mfu_ratio", mfu.median, found, 1 / CONVENTION_RATIO, None, detail)
 
 
-def _impossible(steps: EventTable, metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
+def _impossible(made: Workings) -> Iterator[Flag]:
     """Yield a flag if records exceed any possible FLOP/s of the named device, else of all devices in the table."""
     name = "flops_per_s_per_device"
     derived = made.found.get(name)
-    printed = name in metrics
+    printed = name in made.metrics
     if not printed and derived is None:
         return
-    figure = steps.metric(name) if printed or derived is None else derived.figure
+    figure = made.steps.metric(name) if printed or derived is None else derived.figure
     device = made.device
     bound = BEYOND * (device.flops_per_s if device is not None else load_peaks().highest)
     count, largest = count_above(figure.values, bound)
@@ -174,9 +163,9 @@ def _impossible(steps: EventTable, metrics: Mapping[str, Statistic], made: Worki
     yield Flag("impossible_steps", name, largest if printed else None, None if printed else largest, None, count, detail)
 
 
-def _unknown_peak(steps: EventTable, singles: EventTable, metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
+def _unknown_peak(singles: EventTable, made: Workings) -> Iterator[Flag]:
     """Yield a flag if the trainer lacked its device's peak: none printed beside the device, or no finite MFU."""
-    mfu = steps.metric("mfu_ratio").values if "mfu_ratio" in metrics else np.empty(0)
+    mfu = made.steps.metric("mfu_ratio").values if "mfu_ratio" in made.metrics else np.empty(0)
     peak = ("fact", "peak_flops_per_s_per_device")
     blank = any(
         "accelerator_name" in event.facts

@@ -16,7 +16,6 @@ import numpy as np
 
 from receipt_cli.analysis.flops import (
     PRINTED,
-    Facts,
     Peak,
     TokenFlops,
     device_of,
@@ -87,9 +86,14 @@ class Recomputed:
 
 @dataclass(slots=True)
 class Workings:
-    """The inputs and results of recomputation in a phase; ``found`` by metric."""
+    """The inputs and results of recomputation in a phase; ``found`` by metric.
+    ``metrics``: statistics of printed metrics; ``trainer``: id of the grammar that read them."""
 
-    facts: Facts
+    steps: Records
+    known: Completed
+    metrics: Mapping[str, Statistic]
+    trainer: str
+    describe: Describe
     world: tuple[float, str] | None
     device: Device | None
     own: Peak | None
@@ -110,45 +114,38 @@ def recompute(
     stamps of the records may be off, None if they show no time.
     """
     definition, facts = _definition(metrics), known.facts
-    made = Workings(facts, world_size(facts), device_of(facts), own_peak(facts, definition))
+    peak = own_peak(facts, definition)
+    made = Workings(steps, known, metrics, trainer, describe, world_size(facts), device_of(facts), peak)
     tokens = StepRate(facts.get("sequence_length"), tokens_per_step(facts))
     samples = StepRate(1.0, positive(facts, "samples_per_step"))
     for unit, rate, per_sample in (("tokens", tokens, "sequence_length"), ("samples", samples, None)):
-        for name, figure, scope, inputs in _rates(unit, rate, per_sample, steps, made, metrics):
+        for name, figure, scope, inputs in _rates(unit, rate, per_sample, made):
             statistic = describe(figure, scope, f"{unit}_per_step_over_step_time")
             made.found[name] = Recomputed(statistic, figure, inputs, _each_record(metrics.get(name)))
     flops = known.flops or token_flops(facts, known.parameters, metrics, definition, trainer)
     if flops is not None:
-        work = (
-            made.found.get("tokens_per_s")
-            or _printed_rate(steps, known, metrics, describe)
-            or _rate_by_stamps(steps, known, metrics, describe, grain)
-        )
-        _add_flops(made, flops, work, metrics, describe)
-    _add_mfu(made, flops, known.peak, steps, metrics, trainer, describe)
+        _add_flops(made, flops, made.found.get("tokens_per_s") or _printed_rate(made) or _rate_by_stamps(made, grain))
+    _add_mfu(made, flops)
     for name, one in made.found.items():
         made.found[name] = replace(one, inputs=known.named(one.inputs))
     return made
 
 
-def _printed_rate(steps: EventTable, known: Completed, metrics: Mapping[str, Statistic], describe: Describe) -> Recomputed | None:
+def _printed_rate(made: Workings) -> Recomputed | None:
     """Return the printed tokens/s of each record, if stated facts complete them."""
-    printed = metrics.get("tokens_per_s")
-    if printed is None or not known.used or not _each_record(printed):
+    if not made.known.used or not _each_record(made.metrics.get("tokens_per_s")):
         return None
-    figure = steps.metric("tokens_per_s")
-    return Recomputed(describe(figure, None, None), figure, {"tokens_per_s": "as each record prints it"}, False)
+    figure = made.steps.metric("tokens_per_s")
+    return Recomputed(made.describe(figure, None, None), figure, {"tokens_per_s": "as each record prints it"}, False)
 
 
-def _rate_by_stamps(
-    steps: Records, known: Completed, metrics: Mapping[str, Statistic], describe: Describe, grain: float | None
-) -> Recomputed | None:
+def _rate_by_stamps(made: Workings, grain: float | None) -> Recomputed | None:
     """Return the growth of the printed tokens over the time between records, if stated facts complete it.
 
     Time between records that the grain of their stamps blurs does not count.
     """
-    counter = metrics.get("tokens_total")
-    if counter is None or counter.scope not in (None, "global") or grain is None or not known.used:
+    counter, steps = made.metrics.get("tokens_total"), made.steps
+    if counter is None or counter.scope not in (None, "global") or grain is None or not made.known.used:
         return None
     tokens, seconds = (steps.rises(column, slice(0, steps.count)) for column in (steps.filled("tokens_total"), steps.clock))
     with np.errstate(all="ignore"):
@@ -156,19 +153,12 @@ def _rate_by_stamps(
     if not len(figure.values):
         return None
     inputs: Inputs = {"tokens_per_s": "growth of tokens_total over the time between records"}
-    return Recomputed(describe(figure, "global", "tokens_total_over_stamps"), figure, inputs, False)
+    return Recomputed(made.describe(figure, "global", "tokens_total_over_stamps"), figure, inputs, False)
 
 
-def _rates(
-    unit: str,
-    rate: StepRate,
-    per_sample: str | None,
-    steps: EventTable,
-    made: Workings,
-    metrics: Mapping[str, Statistic],
-) -> Iterator[tuple[str, Column, str, Inputs]]:
+def _rates(unit: str, rate: StepRate, per_sample: str | None, made: Workings) -> Iterator[tuple[str, Column, str, Inputs]]:
     """Yield the rate of the job, and that of a device if the trainer prints it too."""
-    figure, amounts = rate.of(steps)
+    figure, amounts = rate.of(made.steps)
     if not amounts:
         return
     inputs: Inputs = {}
@@ -180,7 +170,7 @@ def _rates(
         inputs[f"{unit}_per_step"] = "as each record prints it"
     yield f"{unit}_per_s", figure, "global", inputs
     name = f"{unit}_per_s_per_device"
-    if name in metrics and made.world is not None:
+    if name in made.metrics and made.world is not None:
         yield name, scaled(figure, 1 / made.world[0]), "device", {**inputs, **_world(made)}
 
 
@@ -192,9 +182,7 @@ def _each_record(printed: Statistic | None) -> bool:
     return printed is not None and printed.window == "steady" and printed.definition not in _TOTALS
 
 
-def _add_flops(
-    made: Workings, flops: TokenFlops, tokens: Recomputed | None, metrics: Mapping[str, Statistic], describe: Describe
-) -> None:
+def _add_flops(made: Workings, flops: TokenFlops, tokens: Recomputed | None) -> None:
     """Add the FLOP/s of a device, from the tokens of the job.
 
     If FLOPs follow from the parameter count and exceed the printed figure, it is left out: not every parameter works on every
@@ -206,8 +194,8 @@ def _add_flops(
     if not 0 < factor < math.inf:
         return
     figure = scaled(tokens.figure, factor)
-    statistic = describe(figure, "device", f"{flops.slug}_flops")
-    printed = metrics.get("flops_per_s_per_device")
+    statistic = made.describe(figure, "device", f"{flops.slug}_flops")
+    printed = made.metrics.get("flops_per_s_per_device")
     medians = (statistic.median, None if printed is None else printed.median)
     if flops.convention != PRINTED and medians[0] and medians[1] and medians[0] > medians[1] * (1 + TOLERANCE):
         return
@@ -216,30 +204,23 @@ def _add_flops(
     made.found["flops_per_s_per_device"] = Recomputed(statistic, figure, inputs, own)
 
 
-def _add_mfu(
-    made: Workings,
-    flops: TokenFlops | None,
-    stated: Peak | None,
-    steps: EventTable,
-    metrics: Mapping[str, Statistic],
-    trainer: str,
-    describe: Describe,
-) -> None:
-    """Add the MFU: FLOP/s of a device over the trainer's own peak, else the ``stated`` one, else the table's.
+def _add_mfu(made: Workings, flops: TokenFlops | None) -> None:
+    """Add the MFU: FLOP/s of a device over the trainer's own peak, else the stated one, else the table's.
 
     The printed peak of another device than the named one is ignored: the trainer fell back to it.
 
     The FLOP/s are those of printed FLOPs, else the printed FLOP/s, else those from the parameter count.
     """
+    metrics, trainer = made.metrics, made.trainer
     printed_rate = metrics.get("flops_per_s_per_device")
     work = made.found.get("flops_per_s_per_device")
-    own = None if made.own is None or is_of_another(made.own, made.facts) else made.own
-    peak = own or stated or (table_peak(made.device) if made.device is not None else None)
+    own = None if made.own is None or is_of_another(made.own, made.known.facts) else made.own
+    peak = own or made.known.peak or (table_peak(made.device) if made.device is not None else None)
     if peak is None:
         return
     counted = flops is not None and flops.convention != PRINTED
     named = counted and flops is not None and named_convention(_definition(metrics)) == flops.slug
-    printed = steps.metric("flops_per_s_per_device")
+    printed = made.steps.metric("flops_per_s_per_device")
     if (work is None or counted) and printed_rate is not None and len(printed.values):
         figure, slug, named = printed, trainer, True
         inputs: Inputs = {"flops_per_s_per_device": "as each record prints it", "flops_convention": PRINTED}
@@ -248,7 +229,7 @@ def _add_mfu(
     else:
         return
     figure = scaled(figure, 1 / peak.flops_per_s)
-    statistic = describe(figure, None, f"{slug}_flops_over_{peak.slug}")
+    statistic = made.describe(figure, None, f"{slug}_flops_over_{peak.slug}")
     if counted and slug != trainer and (statistic.median or 0.0) > 1:
         return  # above the peak by parameter count: not all parameters work on every token
     inputs = {**inputs, "peak_flops_per_s_per_device": peak.flops_per_s, "peak_source": peak.source}

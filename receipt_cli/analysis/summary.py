@@ -282,7 +282,7 @@ def _derive(
         found = compare(name, summary.metrics.get(name), one.statistic, digits) if one.comparable else None
         if found is not None:
             summary.consistency.append(found)
-    summary.flags = find_oddities(steps, phase.standalone_events, summary.metrics, made, summary.consistency)
+    summary.flags = find_oddities(phase.standalone_events, made, summary.consistency)
 
 
 def _progress(
