@@ -25,7 +25,7 @@ from receipt_cli.analysis.goodput.model import GPU_IDLE, OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_log_time, find_time, is_zoned, log_edges
 from receipt_cli.analysis.identity import with_identity
 from receipt_cli.analysis.omissions import (
-    doubts_named,
+    doubt_named,
     dropped,
     find_omissions,
     largest,
@@ -369,7 +369,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *find_omissions(phases, summaries)]
     read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}
-    own += doubts_named(body.doubts, read_by, phases, summaries, primary)
+    own += [doubt_named(d, read_by[d.key], phases, summaries, primary) for d in body.doubts if d.key in read_by]
     left_over = [(r, c.dropped) for key, r in read_by.items() if r.event == "step" and (c := body.rules.get(key)) is not None]
     own += losses_left_over(left_over, phases, summaries)
     own += loss_doubts(phases, summaries, primary)

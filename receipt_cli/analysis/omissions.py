@@ -237,17 +237,6 @@ _DETAILS = {
 }
 
 
-def doubts_named(
-    doubts: Sequence[Doubt],
-    rules: Mapping[RuleKey, Rule],
-    phases: Sequence[Phase],
-    summaries: Sequence[Summary],
-    primary: int | None,
-) -> list[Problem]:
-    """Return a problem for each doubt about what ``rules`` read, with the statistics it makes null."""
-    return [_problem(doubt, rules[doubt.key], phases, summaries, primary) for doubt in doubts if doubt.key in rules]
-
-
 def losses_left_over(
     dropped: Sequence[tuple[Rule, Mapping[str, int]]], phases: Sequence[Phase], summaries: Sequence[Summary]
 ) -> list[Problem]:
@@ -284,7 +273,8 @@ def _target(doubt: Doubt, rule: Rule) -> tuple[str, str]:
     return "other_metrics", doubt.name
 
 
-def _problem(doubt: Doubt, rule: Rule, phases: Sequence[Phase], summaries: Sequence[Summary], primary: int | None) -> Problem:
+def doubt_named(doubt: Doubt, rule: Rule, phases: Sequence[Phase], summaries: Sequence[Summary], primary: int | None) -> Problem:
+    """Return the problem of a doubt about what ``rule`` read, with the statistics that it makes null."""
     part, name = _target(doubt, rule) if doubt.name else ("", "")
     detail = _DETAILS[doubt.kind].format(count=doubt.rows, words=doubt.words, rule=rule.name, name=name)
     fields = tuple(_fields(doubt, part, name, phases, summaries, primary)) if name and doubt.words != ABSENT else ()

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.model import CLASSES, GPU_IDLE, Goodput, Part, Range, Stalls, Tally, Wall
-from receipt_cli.analysis.goodput.step_time_account import Begin, Work, work_of
+from receipt_cli.analysis.goodput.records import are_countable
+from receipt_cli.analysis.goodput.step_time_account import Begin, PhaseTime, Work
 from receipt_cli.analysis.goodput.steps import SLACK, is_doubtful, listed
 from receipt_cli.analysis.goodput.timestamps import ClockBack, ClockSkip, Edges, Life, find_life, format_clock, is_zoned
 from receipt_cli.analysis.summary import Summary
@@ -97,7 +98,8 @@ def _parts(
     works: list[Work] = []
     evidence: dict[str, None] = {}
     for phase, summary in chosen:
-        work = work_of(phase, summary, begin, life.grain if life is not None else 0.0, life is not None, tally, samples)
+        stamped = life.grain if life is not None else math.nan
+        work = PhaseTime(phase, summary, begin, stamped, tally).work(samples) if are_countable(phase) else None
         if work is None:
             return None
         works.append(work)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.analysis.goodput.model import Tally
-from receipt_cli.analysis.goodput.records import CUMULATIVE, DATA, DISPATCH, TIME, Records, are_countable, is_time, records_of
+from receipt_cli.analysis.goodput.records import CUMULATIVE, DATA, DISPATCH, TIME, Records, is_time, records_of
 from receipt_cli.analysis.goodput.steps import (
     Found,
     Gap,
@@ -149,23 +149,11 @@ class Begin(NamedTuple):
     last_line: int | None = None
 
 
-def work_of(
-    phase: Phase, summary: Summary, begin: Begin, grain: float, stamped: bool, tally: Tally, samples: Samples | None = None
-) -> Work | None:
-    """Return the time of the steps of a phase and add its lost time to ``tally``; None if its steps have no time.
-
-    A phase without steps has ``Work`` of 0 seconds. If it is not ``stamped``, its stamps prove nothing. ``samples`` are of its
-    GPUs, by the clock of its stamps.
-    """
-    if not are_countable(phase):
-        return None
-    return _Phase(phase, summary, begin, grain if stamped else math.nan, tally).work(samples)
-
-
-class _Phase:
-    """Divides the time of one phase: ``work`` returns that of the steps, and adds the rest to the tally."""
+class PhaseTime:
+    """Divides the time of one phase: ``work`` returns that of the steps, and adds the lost time to the tally."""
 
     def __init__(self, phase: Phase, summary: Summary, begin: Begin, grain: float, tally: Tally) -> None:
+        """``grain``: seconds by which stamps may be off, NaN if they prove nothing."""
         self.phase, self.begin, self.grain, self.tally = phase, begin, grain, tally
         self.statistic: Statistic | None = summary.metrics.get(TIME)
         self.summary = summary
@@ -184,7 +172,8 @@ class _Phase:
         self.pace = find_pace(self.records, self.placed, grain) if self.times is None and not math.isnan(grain) else None
 
     def work(self, samples: Samples | None) -> Work | None:
-        """Return the time of the steps; see ``work_of``."""
+        """Return the time of the steps, 0 seconds for a phase without steps; None if its steps have no time.
+        ``samples`` are of its GPUs, by the clock of its stamps."""
         records = self.records
         if not records.count:
             self._after_last(None, self.marks, 0.0)
