@@ -3,7 +3,7 @@
 What began another launch was cut off before (``launches``), and displaced records are set aside (``counters.set_aside``). So a
 step that goes back is a restart, which begins another attempt, unless the line tells late of a record before it. So is an equal
 step, if the trainer introduced itself again (printed a header or compile line) or only the first step of the attempt is printed
-again. ``_BySteps._takes`` decides, for equal steps ``_same_step``; without steps, ``attempts_by_epoch``.
+again. ``BySteps._takes`` decides, for equal steps ``_same_step``; without steps, ``attempts_by_epoch``.
 
 A record is superseded if its step is at or beyond the lowest step of a later attempt, which trains it again; else it stands.
 Lines about one step are one record: the first line, or of a progress bar the last.
@@ -106,13 +106,18 @@ def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
 # --- by step -----------------------------------------------------------------------------------------------------------
 
 
-class _BySteps:
+class BySteps:
     """Finds the attempts of records with steps, in one pass over those whose step is not above that of the record before.
     If one rule reads all records, no line is a late one: all steps that go back are then handled at once."""
 
     def __init__(self, steps: EventTable, introductions: Integers, copied: Sequence[int]) -> None:
+        """Take the step records of which some have a step.
+
+        ``introductions``: positions in the log (ascending) of the header and compile lines, with which a trainer introduces
+        itself. ``copied``: the numbers (ascending) of lines that are left out when the lines between two records are counted.
+        """
         self.every, self.introductions, self.copied = steps, introductions, copied
-        """``every``: all records as given, each redraw of a progress bar included; for the others see ``attempts_by_step``."""
+        """``every``: all records as given, each redraw of a progress bar included."""
         self.steps = _drawn_once(steps)
         """The records with one for all redraws in a row at a step. All indexes of this class count these."""
         self.kept = np.ones(len(self.steps), np.bool_)
@@ -336,15 +341,6 @@ def _standing(places: Floats, begins: Integers) -> Mask:
         return ~(places[part] >= later[attempt])
 
     return mask_of(len(places), stands) if len(begins) > 1 else np.ones(len(places), np.bool_)
-
-
-def attempts_by_step(steps: EventTable, introductions: Integers, copied: Sequence[int]) -> Attempts:
-    """Return the attempts of step records of which some have a step.
-
-    ``introductions``: positions in the log (ascending) of the header and compile lines, with which a trainer introduces itself.
-    ``copied``: the numbers (ascending) of lines that are left out when the lines between two records are counted.
-    """
-    return _BySteps(steps, introductions, copied).found()
 
 
 # --- by epoch ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue
-from receipt_cli.events.launches import END, Launch, split_launches
+from receipt_cli.events.launches import END, Launch
 from receipt_cli.events.starts import run_in
 from receipt_cli.events.table import EventTable, numbers_in
 from receipt_cli.io.joined_parts import Stream, joined
@@ -40,13 +40,6 @@ _TRACEBACK = b"Traceback (most recent call last):"
 _ERROR = compile_later(rb"\b(?:ERROR|CRITICAL|FATAL)\b")
 _DIGITS = compile_later(rb"\d+")
 _LETTER = compile_later(rb"[^\W\d_]")
-
-
-def find_launches(events: EventTable, body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]) -> list[Launch]:
-    """Return the runs of a log in log order, at least one, each with its events.
-    The log is read again if steps go back, or if it has no step and several failures. Raises ``InputError``."""
-    launches = split_launches(events, body, catalogue, find_banners(events, streams))
-    return _part_failed_starts(launches, body, catalogue, streams)
 
 
 def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, bool]:
@@ -125,7 +118,7 @@ def _counts_on(before: bytes, text: bytes) -> bool:
     return rises == [1]
 
 
-def _part_failed_starts(
+def part_failed_starts(
     launches: list[Launch], body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]
 ) -> list[Launch]:
     """Return the launches of a log; each start that failed before the first step of the log is one of its own.

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from receipt_cli.events.attempts import Additions, Attempts, attempts_by_epoch, attempts_by_step
+from receipt_cli.events.attempts import Additions, Attempts, BySteps, attempts_by_epoch
 from receipt_cli.events.counters import JUMP, PASTED, Contest, contests_of
 from receipt_cli.events.table import (
     EventTable,
@@ -370,7 +370,7 @@ def _resolve(draft: _Draft, events: EventTable, copied: Sequence[int]) -> Phase:
     elif np.isnan(steps.steps).all():
         found = attempts_by_epoch(steps)
     else:
-        found = attempts_by_step(steps, lines.at, copied)
+        found = BySteps(steps, lines.at, copied).found()
     log = found.steps.log
     phase = Phase(
         draft.grammar, draft.name, draft.ended, draft.failed_end, draft.first_at, steps.of(log), _current(evals, found).of(log),

@@ -34,16 +34,15 @@ def read_evidence(files: Sequence[Path], job: str | None = None) -> list[dict[st
     Raises ``InputError`` for a file that cannot be read or has no known form, ``UsageError`` if it is unclear which job is
     meant.
     """
-    return [_read_file(file, job) for file in files]
-
-
-def _read_file(file: Path, wanted: str | None) -> dict[str, Any]:
-    with system_errors(InputError, "cannot read the evidence", file), file.open("rb") as stream:
-        data = stream.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        why = f"it is larger than {MAX_BYTES // 2**20} MiB"
-        raise InputError("cannot read the evidence", where=str(file), why=why, try_="ask the scheduler for one job")
-    return read_entry(data, str(file), wanted)
+    found: list[dict[str, Any]] = []
+    for file in files:
+        with system_errors(InputError, "cannot read the evidence", file), file.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            why = f"it is larger than {MAX_BYTES // 2**20} MiB"
+            raise InputError("cannot read the evidence", where=str(file), why=why, try_="ask the scheduler for one job")
+        found.append(read_entry(data, str(file), job))
+    return found
 
 
 def read_entry(data: bytes, where: str, wanted: str | None = None) -> dict[str, Any]:

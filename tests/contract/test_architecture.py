@@ -74,7 +74,7 @@ SEAMS = {"scan.kernel": ("scan.engine", "scan.presence")}
 
 # One line a module of ``events``: its classes. A record is a row of an ``EventTable``: no other class stands for one.
 CLASSES = {
-    "events.attempts": "Additions Attempts _BySteps",
+    "events.attempts": "Additions Attempts BySteps",
     "events.copies": "_Prints",
     "events.counters": "Contest",
     "events.doubts": "Hole",
