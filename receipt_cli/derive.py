@@ -27,13 +27,16 @@ from receipt_cli.analysis.identity import with_identity
 from receipt_cli.analysis.omissions import (
     doubt_named,
     dropped,
-    find_omissions,
     largest,
     left_out,
     loss_doubts,
+    loss_missing,
     losses_left_over,
     lowest,
+    printed_twice,
     rates_contradicted,
+    several_figures,
+    steps_jump,
     unread_losses,
 )
 from receipt_cli.analysis.progress import checkpoint_begun
@@ -51,7 +54,7 @@ from receipt_cli.events.copies import alone
 from receipt_cli.events.doubts import carry_doubts, doubtful_launches, steps_missing
 from receipt_cli.events.launches import Launch, window
 from receipt_cli.events.naming import Ledger
-from receipt_cli.events.phases import Phase, first_facts, split_phases
+from receipt_cli.events.phases import first_facts, split_phases
 from receipt_cli.events.printed_digits import PrintedDigits
 from receipt_cli.events.ranks import RankFigures, rank_figures
 from receipt_cli.events.runs import ReadEvents, find_runs, read_events
@@ -326,7 +329,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
             summaries.append(summarise(phase, known, registry, options.facts, digits, came and came.grain))
     own_body = window(reading.body, launch)
     unread = body.step_like >= MAX_SEEN or any(lack.counted for lack in reading.lacks)
-    last, first_and_last = _last_line(every), cache(partial(_edges_of, reading, number))
+    last = max((int(phase.steps.line.max()) for phase in every if phase.steps), default=0)
+    first_and_last = cache(partial(_edges_of, reading, number))
     whole_end = number == len(reading.launches) - 1 and len(reading.gathered.streams) == 1
     at_end = _last_lines(reading, number) if whole_end else []
     final = max((phase.steps[-1] for phase in every if phase.steps), key=lambda row: row.at, default=None)
@@ -367,7 +371,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     for summary in summaries:
         summary.time, summary.time_to_train_s = when, took
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
-    own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *find_omissions(phases, summaries)]
+    own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
+    own += [*printed_twice(phases, summaries), *several_figures(phases, summaries), *steps_jump(phases, summaries)]
     read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}
     own += [doubt_named(d, read_by[d.key], phases, summaries, primary) for d in body.doubts if d.key in read_by]
     left_over = [(r, c.dropped) for key, r in read_by.items() if r.event == "step" and (c := body.rules.get(key)) is not None]
@@ -469,11 +474,6 @@ def _failed_at_start(reading: Reading, number: int, ending: Ending, lines: Mappi
     if not ending.died or ending.reason not in RAISED or number < len(reading.launches) - 1 or len(streams) > 1:
         return False
     return fails_at_start(lines, failure) and shows_no_figure(streams, size)
-
-
-def _last_line(phases: Sequence[Phase]) -> int:
-    """Return the line of the last step record, or 0."""
-    return max((int(phase.steps.line.max()) for phase in phases if phase.steps), default=0)
 
 
 def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:

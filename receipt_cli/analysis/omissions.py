@@ -31,12 +31,6 @@ STATISTICS = ("first", "last", "min", "max", "mean", "median")
 """The statistics of a metric that one record can change."""
 
 
-def find_omissions(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
-    """Return the problems of omissions in summaries."""
-    checks = (loss_missing, printed_twice, several_figures, steps_jump)
-    return [problem for check in checks for problem in check(phases, summaries)]
-
-
 def loss_missing(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
     """Return a problem for each phase whose rule reads a training loss but found none: it may have another name.
 

@@ -147,7 +147,8 @@ def part_failed_starts(
     if again is None:
         return launches
     [lines] = _lines_of(again, [(source.lines_before, min(last, source.lines_before + MOST_LINES))])
-    shapes = [b"" if _is_logged_error(line) else shape for shape, line in zip(_shapes(lines), _plain(lines), strict=True)]
+    heads = (line[: max(head_ends(line), default=0)] for line in _plain(lines))  # no program begins with an error of its logger
+    shapes = [b"" if _ERROR.search(head) else shape for shape, head in zip(_shapes(lines), heads, strict=True)]
     until = first - 1 - source.lines_before
     opening = _opening(shapes, until)
     head = {shape for shape in shapes[shapes.index(opening) if opening in shapes[:until] else 0 : until] if shape}
@@ -175,11 +176,6 @@ def part_failed_starts(
 def is_command(line: bytes) -> bool:
     """Return whether a line shows a command after the prompt of a shell, or as ``set -x`` does."""
     return _COMMAND.match(line) is not None
-
-
-def _is_logged_error(line: bytes) -> bool:
-    """Return whether a logger printed a line as an error: no program begins with it, and it may go on after it."""
-    return _ERROR.search(line[: max(head_ends(line), default=0)]) is not None
 
 
 def _opening(shapes: Sequence[bytes], until: int) -> bytes:

@@ -221,14 +221,11 @@ class PhaseTime:
 
     @cached_property
     def _ordinary(self) -> Ordinary:
+        """The seconds of the steps that a record covers, without the excess of its printed time."""
         if self.times is None:
             return Ordinary(self.pace or 0.0)
         cumulative = self.statistic is not None and self.statistic.definition in CUMULATIVE
         return Ordinary(self.times.median, not cumulative, self.times.extras)
-
-    def _working(self, record: int) -> float:
-        """Return the seconds of the steps that a record covers, without the excess of its printed time."""
-        return self._ordinary.of_one(self.records, record)
 
     def _stalls(self) -> list[Found] | None:
         """Return the stalls between the records, None if these have no stamps.
@@ -251,7 +248,7 @@ class PhaseTime:
         """Return whether only steps fit between a record and the one before it, and the marks there print no duration."""
         if any(mark.seconds is not None for mark in self.placed.before[record]):
             return False
-        clock, working = self.records.clock, self._working(record)
+        clock, working = self.records.clock, self._ordinary.of_one(self.records, record)
         return bool(clock[record] - clock[record - 1] - working <= max(2 * self.grain, working))
 
     def _gaps(self) -> list[float | None]:
@@ -267,7 +264,7 @@ class PhaseTime:
                     self._after_last(record - 1, marks, self._unprinted(attempt - 1, marks))
             elif self.pace is None or record <= self.records.standing[attempt]:  # superseded records are wasted as a whole
                 start = float(clock[record - 1]) if stamped else math.nan
-                gap = Gap(marks, start, float(clock[record]), self._working(record))
+                gap = Gap(marks, start, float(clock[record]), self._ordinary.of_one(self.records, record))
                 room = settle(gap, self.tally, self.grain) if not self._held(record, marks) else None
                 (rooms if record < self.records.standing[attempt] else self.rooms_superseded).append(room)
         self._after_last(self.records.count - 1, self.placed.after, self._unprinted(-1, self.placed.after))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ EXACT = 1 << 53
 """Largest integer up to which all integers are exact as float64."""
 MOST_POWER = 22
 """Largest exact power of ten in float64: one operation with two exact numbers rounds once."""
+_TENS = np.array([float(f"1e{power}") for power in range(MOST_POWER + 1)])
 _NUMBER = compile_later(r"([-+]?)(0*)\.?(0*)(?:[eE]([-+]?)(0{1,2}))?")
 
 
@@ -109,21 +109,16 @@ def _compute(recipe: _Recipe, digits: Integers) -> tuple[Floats, Mask | None]:
     known = whole <= EXACT // recipe.times
     values = (whole * recipe.times).astype(np.float64)
     if recipe.exponent < 0:
-        tens = _tens()[abs(recipe.power)]
+        tens = _TENS[abs(recipe.power)]
         values = values / tens if recipe.power < 0 else values * tens
     else:
         exponent = digits[:, recipe.exponent]
         power = recipe.power - exponent if recipe.down else recipe.power + exponent
         known &= np.abs(power) <= MOST_POWER
-        each = _tens()[np.minimum(np.abs(power), MOST_POWER)]
+        each = _TENS[np.minimum(np.abs(power), MOST_POWER)]
         values = np.where(power < 0, values / each, values * each)
     if recipe.factor != 1.0:
         values *= recipe.factor
     if recipe.negative:
         values = -values
     return values, None if known.all() else known
-
-
-@lru_cache(1)
-def _tens() -> Floats:
-    return np.array([float(f"1e{power}") for power in range(MOST_POWER + 1)])
