@@ -11,6 +11,7 @@ from typing import Any
 from receipt_cli.grammar.digit_sensitivity import find_name, opens, tokens_of
 from receipt_cli.grammar.model import COUNTERS, compile_pattern
 from receipt_cli.grammar.parse import abbreviate
+from receipt_cli.learn.emit import escaped
 from receipt_cli.learn.tokens import split
 
 Body = dict[str, Any]
@@ -123,12 +124,7 @@ def _joined(left: str, token: str) -> str:
 
 def text_pattern(text: str) -> str:
     """Return the pattern of a text between numbers, in which a run of blanks matches any run of blanks."""
-    words = [re.escape(word).replace(r"\-", "-") if word.isascii() else _bytes(word) for word in re.split(r"[ \t]+", text)]
-    return r"\s++".join(words)
-
-
-def _bytes(word: str) -> str:
-    return "".join(re.escape(char) if char.isascii() else f"\\x{ord(char):02x}" for char in word)
+    return r"\s++".join(escaped(word.encode("latin-1")).replace(r"\-", "-") for word in re.split(r"[ \t]+", text))
 
 
 def _token(token: str, inside: Sequence[tuple[int, int, str]], values: Mapping[str, str]) -> str:

@@ -62,7 +62,7 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
     """Return the counter of the records of ``shape``: the surest rising column by name, else a rising nameless one."""
     columns = shape.columns
     named = [at for at, role in enumerate(roles) if role is not None and role.kind == STEP and columns[at].integer]
-    counting = [at for at in named if _counts(columns[at], shape, vocabulary)]
+    counting = [at for at in named if _counts(shape, at, vocabulary)]
     few = [at for at in named if shape.count < FEW and columns[at].count and not columns[at].drops]
     epochs = [at for at, r in enumerate(roles) if r is not None and r.kind == EPOCH and columns[at].integer and columns[at].count]
     head = next((at for at, r in enumerate(roles) if r is not None and r.kind not in (STEP, EPOCH)), len(columns))
@@ -72,7 +72,7 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
     nameless = [at for at in free if _nameless(shape, names, at)]
     steps = counting or few
     if not steps:
-        moving = [at for at in nameless if _counts(columns[at], shape, vocabulary)]
+        moving = [at for at in nameless if _counts(shape, at, vocabulary)]
         if moving:
             best = max(moving, key=lambda at: (columns[at].rises, columns[at].kind == FRACTION, at))
             steps = [best]
@@ -86,12 +86,12 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
     steps = [at for at in steps if at != epoch]
     drawn = drawn_steps(shape) or open_steps(shape)
     if not steps and any(role is not None and role.kind in (LOSS, PART) for role in roles):
-        steps = [at for at in drawn if _counts(columns[at], shape, vocabulary)][:1]
+        steps = [at for at in drawn if _counts(shape, at, vocabulary)][:1]
     if not steps and epoch is None and any(role is not None and role.kind in (LOSS, PART, SCORE) for role in roles):
         steps = [at for at in range(glued + 1, glued + 2) if roles[at] is None and _leads(shape, names, at, vocabulary)]
     if not steps and epoch is None:
         behind = [at for at in range(head + 1, len(columns)) if _place(shape, names, at)]
-        if len(behind) == 1 and _counts(columns[behind[0]], shape, vocabulary):
+        if len(behind) == 1 and _counts(shape, behind[0], vocabulary):
             return _by_place(shape, behind[0])
     ended = epoch is not None and columns[epoch].rises > 0 and all(is_full(columns[at]) for at in drawn)
     if not steps and shape.count < FEW and not ended:
@@ -167,28 +167,27 @@ def passes_of(column: Column) -> int | None:
     return totals[0] if turns and len(totals) > 2 and not column.grouped else None
 
 
-def _counts(column: Column, shape: Shape, vocabulary: Vocabulary) -> bool:
+def _counts(shape: Shape, at: int, vocabulary: Vocabulary) -> bool:
     """True for a column of whole numbers that rises in most records, or is constant between redraws."""
+    column = shape.columns[at]
     if column.kind not in (NUMBER, FRACTION) or not column.integer or column.rises < 2:
         return False
-    drops = column.drops * (1 - _with_epochs(column, shape)) if column.drops and not _falls_from_end(column, shape) else 0
+    drops = column.drops * (1 - _with_epochs(shape, at)) if column.drops and not _falls_from_end(shape, at) else 0
     moves = column.rises + drops
     bar = any(c.kind in (BAR, RATE) for c in shape.columns)
     often = column.rises >= (column.count - 1) * (0.2 if bar else 0.4) or (not column.drops and column.rises >= FEW)
     return column.rises >= vocabulary.rising * moves and often
 
 
-def _falls_from_end(column: Column, shape: Shape) -> bool:
+def _falls_from_end(shape: Shape, at: int) -> bool:
     """Return whether a counter with one total goes back from its total alone."""
-    at = next(i for i, c in enumerate(shape.columns) if c is column)
-    falls = [b[at] for b, a in shape.drops if at in b and at in a and a[at] < b[at]]
-    return column.kind == FRACTION and column.one_total and bool(falls) and all(value == column.total for value in falls)
+    column, falls = shape.columns[at], shape.falls(at)
+    return column.kind == FRACTION and column.one_total and bool(falls) and all(b[at] == column.total for b, _ in falls)
 
 
-def _with_epochs(column: Column, shape: Shape) -> float:
-    """Return the share of the falls of ``column`` at which another whole number rose: an epoch."""
-    at = next(i for i, c in enumerate(shape.columns) if c is column)
-    falls = [(b, a) for b, a in shape.drops if at in b and at in a and a[at] < b[at]]
+def _with_epochs(shape: Shape, at: int) -> float:
+    """Return the share of the falls of a column at which another whole number rose: an epoch."""
+    falls = shape.falls(at)
     risen = [1 for b, a in falls if any(a.get(i, 0) > v for i, v in b.items() if i != at and shape.columns[i].integer)]
     return len(risen) / len(falls) if falls else 0.0
 
@@ -270,7 +269,7 @@ def first_epoch(column: Column) -> int:
 def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
     """Distinguish a counter of the whole run from one that starts again every epoch, by the records where it goes back."""
     column = shape.columns[step]
-    falls = [(b, a) for b, a in shape.drops if step in b and step in a and a[step] < b[step]]
+    falls = shape.falls(step)
     if epoch is not None:
         counted = shape.columns[epoch]
         begun = [(b, a) for b, a in falls if not _resumed(column, b, a, step, epoch)]
@@ -321,7 +320,7 @@ def _slower(shape: Shape, others: list[int], steps: list[int]) -> int | None:
         other = max(steps, key=lambda place: shape.columns[place].rises)
         slow, fast = shape.columns[at], shape.columns[other]
         if at != other and slow.drops <= (1 - AGREE) * fast.drops:  # a launch may have resumed an epoch
-            falls = [(b, a) for b, a in shape.drops if other in b and other in a and a[other] < b[other]]
+            falls = shape.falls(other)
             rose = [1 for b, a in falls if a.get(at, 0) > b.get(at, 0)]
             if len(falls) >= 2 and len(rose) >= AGREE * len(falls) and slow.rises <= fast.drops:
                 return at

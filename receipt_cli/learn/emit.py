@@ -92,12 +92,13 @@ class Induced:
 
 def literal(text: bytes) -> str:
     """Return the ASCII pattern of ``text``: a run of blanks matches any run of them, outer ones also none."""
-    words = [re.escape(word.decode("latin-1")) if word.isascii() else _bytes(word) for word in text.split()]
+    words = [escaped(word) for word in text.split()]
     before = _BLANKS if text[:1].isspace() or not words else ""
     return before + r"[ \t]++".join(words) + (_BLANKS if words and text[-1:].isspace() else "")
 
 
-def _bytes(word: bytes) -> str:
+def escaped(word: bytes) -> str:
+    """Return the ASCII pattern of ``word``."""
     return "".join(re.escape(chr(b)) if b < 128 else f"\\x{b:02x}" for b in word)
 
 
@@ -346,7 +347,7 @@ def induce(group: Group, name: str, others: Sequence[Reading]) -> Induced | None
     made = rule(name, "step", [(reading.shape, cells) for reading, cells in found], group, **keys)
     if made is not None:
         read = {id(reading.shape) for reading, _ in found}
-        left = (r for r in others if id(r.shape) not in read and not (r.evaluation or r.apart) and r.shape.samples)
+        left = (r for r in others if id(r.shape) not in read and not (r.evaluation or r.apart))
         made.unread = _unread(main, found[0][1], left)
         made.counting = _counting(found[0][1])
     return made
@@ -375,8 +376,8 @@ def _counting(cells: Mapping[int, Cell]) -> tuple[int, ...]:
 
 def _unread(main: Reading, cells: Mapping[int, Cell], others: Iterable[Reading]) -> list[tuple[bytes, list[tuple[float, ...]]]]:
     """Return the records of ``others`` that begin as those of ``main`` do, up to the last counter, and have figures."""
-    named = {name: at for at, cell in cells.items() for name in cell.fields if name in COUNTERS}
-    last = max(named.values(), default=-1)
+    counting = _counting(cells)
+    last = max(counting, default=-1)
     if last <= main.glued or any(at < last for at in main.roles):
         return []
     begun = _beginning(main.shape, last)
@@ -387,7 +388,7 @@ def _unread(main: Reading, cells: Mapping[int, Cell], others: Iterable[Reading])
         figures = (other.roles and worded) or any("loss" in name.spelled for name in other.names[last + 1 :])
         figures = figures or _is_cut(main.shape, other.shape)
         if figures and _beginning(other.shape, last) == begun and _one_total(main, other, last):
-            columns = [other.shape.columns[named[key]] for key in COUNTERS if key in named]
+            columns = [other.shape.columns[at] for at in counting]
             rows = list(zip(*(column.numbers for column in columns), strict=True))
             if main.counter.mode == EPOCHS and main.counter.step is not None:  # of these bars only full ones are read
                 rows = [row for row, token in zip(rows, columns[0].values, strict=True) if token.value == token.total]

@@ -361,16 +361,12 @@ def _counted(group: Group) -> list[tuple[int, float]]:
     return sorted((line, value) for line, value in pairs if value is not None)
 
 
-def _main(holds: Callable[[Reading], bool]) -> Measure:
-    return lambda e, log: e.group is not None and holds(e.group.main)
+def _of(measure: Callable[[Group, Log], float]) -> Measure:
+    return lambda e, log: e.group is not None and measure(e.group, log)
 
 
 def _told_against(name: str) -> Measure:
-    return _main(lambda r: name in r.against)
-
-
-def _of(measure: Callable[[Group, Log], float]) -> Measure:
-    return lambda e, log: e.group is not None and measure(e.group, log)
+    return _of(lambda group, _: name in group.main.against)
 
 
 def _figure(name: str) -> Measure:
@@ -413,7 +409,7 @@ EVIDENCE: Mapping[str, Measure] = {
     "losses_elsewhere": lambda e, log: math.log2(max(1, log.losses(e) / max(1, e.count))),
     "metrics": _of(_metrics),
     **{name: _told_against(name) for name in (*CONTRARY, *DOUBTS)},
-    "rare_beginning": lambda e, _: e.group is not None and "rare_beginning" in e.group.against,
+    "rare_beginning": _of(lambda group, _: "rare_beginning" in group.against),
     "counted_above": _of(_counted_above),
     "few": _of(lambda group, log: not _enough(group, log.readings, log.vocabulary)),
     "start_value": _of(lambda group, _: _lags(group) and not _shown_before(group)),
@@ -424,7 +420,7 @@ EVIDENCE: Mapping[str, Measure] = {
     "outnumbered": _of(lambda group, log: _is_outnumbered(group, log.readings)),
     "cut": _of(_cut),
     "starts_over": _of(lambda group, log: group.main.starts_over and not log.barred),
-    "indented": _main(lambda r: r.indented),
+    "indented": _of(lambda group, _: group.main.indented),
     "over_lines": _kind(LINES),
     "unpaired": _unpaired,
     "rows": _kind(ROWS),

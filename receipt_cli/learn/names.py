@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from receipt_cli.learn.shapes import Column, Shape
-from receipt_cli.learn.tokens import BAR, NUMBER, ORDINALS, RATE
+from receipt_cli.learn.tokens import BAR, NUMBER, RATE
 from receipt_cli.learn.vocabulary import Vocabulary, normalise, unit_in_name
 
 _DELIMITER = re.compile(r"[|;,\uff0c\uff1b\u3001\uff1a\t{}<>]| [-–—] |[:.] |\]|\) |[ ]{2,}|=> | with ")
@@ -88,8 +88,7 @@ class Sort(NamedTuple):
     def of(cls, column: Column) -> Sort:
         """Return the sort of a column."""
         units = [token.unit for token in column.values if token.unit]
-        ordinal = column.integer and any(unit in ORDINALS for unit in units)
-        return cls(column.kind, column.integer, ordinal, units[0] if units else None)
+        return cls(column.kind, column.integer, column.ordinal, units[0] if units else None)
 
 
 def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Name]:

@@ -187,6 +187,10 @@ class Shape:
         """Return the literals, up to the column ``end``, with one blank for each run of them, and none outside."""
         return [b" ".join(text.split()) for text in self.literals[:end]]
 
+    def falls(self, at: int) -> list[tuple[dict[int, float], dict[int, float]]]:
+        """Return the ``drops`` in which the column ``at`` went back."""
+        return [(before, after) for before, after in self.drops if at in before and at in after and after[at] < before[at]]
+
     def add_all(self, records: Sequence[Found]) -> None:
         """Add records, in their order."""
         for at, (form, record, number, _) in enumerate(records, start=self.count + 1):

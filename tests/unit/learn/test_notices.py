@@ -1,9 +1,9 @@
-"""Lines about a saved checkpoint in the log of an unknown trainer."""
+"""Lines about a saved checkpoint, or of a program that begins, in the log of an unknown trainer."""
 
 import pytest
 
 from receipt_cli.detect.generic import load_generic
-from receipt_cli.learn.notices import induce_saves, saves
+from receipt_cli.learn.notices import banners, induce_banner, induce_saves, saves
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,12 @@ def test_more_of_them_than_records_are_no_checkpoints() -> None:
     rule = induce_saves(found, 3)
     assert rule is not None
     assert (rule.body["event"], rule.body["literal"]) == ("checkpoint", ["Saving checkpoint to "])
+
+
+def test_a_line_with_several_words_of_a_start_is_one_start() -> None:
+    found = banners(load_generic())
+    found.take(b"Namespace(training=True, start=0)\nstart training of the model, training started\n")
+    assert (found.count, found.programs) == (2, 1)
+    assert induce_banner(found, 5) is None
+    rule = induce_banner(found, 6)
+    assert rule is not None and (rule.name, rule.body["literal"]) == ("launch_begins", ["Namespace(", "start training"])
