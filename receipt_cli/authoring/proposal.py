@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -145,23 +146,17 @@ class _Author:
 
     def of_learned(self, learned: Learned) -> Proposal | None:
         """Return a draft of the learned rules in their most readable forms that read the same; None without steps."""
-        definition = learned.definition(self.name, 1, f"{self.name}, learned from a log")
-        base = build_grammar(definition, f"{self.name}.yaml", "0" * 64)
-        read = self._read_with(base)
+        read = self._read_with(self._grammar({rule.name: rule.body for rule in learned.rules}))
         if read.checks.get("has_steps") is not True:
             return None
         if learned.needs_steps and any(s.record_count and s.first is None for s in read.summaries):
             return None
-        samples = {rule.name: rule.samples for rule in learned.rules}
         forms = {rule.name: list(simple_forms(rule.body, rule.samples)) for rule in learned.rules}
-        seen = {rule.name: rule.records for rule in learned.rules}
         questions = [q for rule in learned.rules if rule.group is not None for q in assign(rule.group.main, {}).questions]
         shown = [line for line in map(self._shown, learned.silent) if line is not None and len(line) <= MAX_SILENT_TEXT]
         silent = list(dict.fromkeys(shown))
 
-        def attempt(bodies: Mapping[str, Body]) -> Proposal | None:
-            return self._try(definition, bodies, samples, seen, questions, silent, read)
-
+        attempt = partial(self._try, learned.rules, questions=questions, silent=silent, least=read)
         draft = attempt({name: found[0] for name, found in forms.items()})
         bodies = {name: found[-1] for name, found in forms.items()}
         for name, found in forms.items() if draft is None else ():  # each as readable as the others allow
@@ -179,7 +174,7 @@ class _Author:
         known = [r.group.readings for r in learned.rules if r.group is not None] if learned is not None and line is None else []
         doubt = Question("these may not be training records: check each field on the samples", ())
         for guess in answered(readings, known, answers) if answers else guesses(readings):
-            guess = guess if answers else replace(guess, questions=(doubt, *guess.questions))
+            guess = guess if answers else guess._replace(questions=(doubt, *guess.questions))
             heading = find_heading(readings) if NO_EPOCH in guess.questions else None
             draft = self._of_guess(guess, heading) or self._of_guess(guess)
             if draft is not None and draft.steps:
@@ -201,26 +196,23 @@ class _Author:
         fields = {"step": {"type": "integer"}, "loss": {"type": "number"}}
         pattern = "step (?P<step>(?&integer)), loss: (?P<loss>(?&number))(?&end)"
         body: Body = {"event": "step", "literal": "loss: ", "pattern": pattern, "fields": fields}
-        draft = self._try(self._definition(), {"train_step": body}, {"train_step": [EXAMPLE.encode()]}, {}, questions, ())
+        draft = self._try([Induced("train_step", body, pattern, None, [EXAMPLE.encode()])], {}, questions)
         assert draft is not None  # the invented rule passes the lint for any log
         return draft
 
     def _of_guess(self, guess: Guess, heading: Induced | None = None) -> Proposal | None:
         """Return the draft of a guess, with the rule ``heading`` for the line that announces its epochs."""
         questions = [question for question in guess.questions if heading is None or question != NO_EPOCH]
-        beside = {heading.name: heading.body} if heading is not None else {}
-        for body in guess.bodies:
-            samples: dict[str, Sequence[bytes]] = {guess.rule: guess.samples}
-            seen = {guess.rule: guess.count}
-            if heading is not None:
-                samples[heading.name], seen[heading.name] = heading.samples, heading.records
-            found = self._try(self._definition(), {**beside, guess.rule: body}, samples, seen, questions, ())
-            if found is not None:
-                return found
-        return None
+        rules = [*([heading] if heading is not None else []), guess.rule]
+        forms = simple_forms(guess.rule.body, guess.rule.samples)
+        drafts = (self._try(rules, {guess.rule.name: form}, questions) for form in forms)
+        return next((draft for draft in drafts if draft is not None), None)
 
-    def _definition(self) -> dict[str, Any]:
-        return Learned((), 0, (), False, False).definition(self.name, 1, f"{self.name}, learned from a log")
+    def _definition(self, bodies: Mapping[str, Body]) -> dict[str, Any]:
+        return {**Learned((), 0, (), False, False).definition(self.name, 1, f"{self.name}, learned from a log"), "rules": bodies}
+
+    def _grammar(self, bodies: Mapping[str, Body]) -> Grammar:
+        return build_grammar(self._definition(bodies), f"{self.name}.yaml", "0" * 64)
 
     def _read_with(self, grammar: Grammar) -> Derivation:
         with closing(_again(self.source)) as again:
@@ -228,27 +220,25 @@ class _Author:
 
     def _try(
         self,
-        definition: Mapping[str, Any],
-        bodies: Mapping[str, Body],
-        samples: Mapping[str, Sequence[bytes]],
-        seen: Mapping[str, int],
+        rules: Sequence[Induced],
+        forms: Mapping[str, Body],
         questions: Sequence[Question],
-        silent: Sequence[str],
+        silent: Sequence[str] = (),
         least: Derivation | None = None,
     ) -> Proposal | None:
-        """Return the draft of rules with these ``bodies``; None if it fails the lint or reads less than ``least``."""
-        definition = {**definition, "rules": dict(bodies)}
-        where = f"{self.name}.yaml"
-        grammar = build_grammar(definition, where, "0" * 64)
+        """Return the draft of ``rules``, some in other ``forms``; None if it fails the lint or reads less than ``least``."""
+        bodies, where = {rule.name: forms.get(rule.name, rule.body) for rule in rules}, f"{self.name}.yaml"
+        grammar = self._grammar(bodies)
         read = self._read_with(grammar)
         if least is not None and not covers(read, least):
             return None
+        samples = {rule.name: rule.samples for rule in rules}
         shown = {rule.name: self._samples(samples[rule.name], rule, grammar) for rule in grammar.rules}
         if not all(shown.values()):
             return None
         quiet = [line for line in silent if not any(read_sample(rule, line) for rule in grammar.rules)]
-        remarks = {rule.name: _remarks(rule, shown[rule.name], seen.get(rule.name)) for rule in grammar.rules}
-        text = write_draft(definition, shown, quiet[:MAX_SILENT], _comment(questions), remarks).encode("utf-8")
+        remarks = {rule.name: _remarks(shown[rule.name], rule.records) for rule in rules}
+        text = write_draft(self._definition(bodies), shown, quiet[:MAX_SILENT], _comment(questions), remarks).encode("utf-8")
         if lint_grammar(text, where):
             return None
         return Proposal(text, load_grammar(text, where), read, tuple(dict.fromkeys(questions)))
@@ -305,7 +295,7 @@ def _comment(questions: Sequence[Question]) -> list[str]:
     return lines
 
 
-def _remarks(rule: Rule, samples: Sequence[Mapping[str, Any]], seen: int | None) -> list[str]:
+def _remarks(samples: Sequence[Mapping[str, Any]], seen: int) -> list[str]:
     """Return comment lines with the fields that a rule reads on its first sample."""
     fields = ", ".join(f"{name} {value}" for name, value in samples[0]["fields"].items())
     count = f"{seen:,} {'record' if seen == 1 else 'records'}" if seen else "Records"

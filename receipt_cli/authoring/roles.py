@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from receipt_cli.authoring.forms import Body, simple_forms
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.reading import similar
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.detect.generic import load_generic
 from receipt_cli.errors import UsageError
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
-from receipt_cli.learn.emit import GROUPED_TEXT, NUMBER_TEXT, UNIT, Cell, Spec, counter_cell, field_name, rule
+from receipt_cli.learn.emit import GROUPED_TEXT, NUMBER_TEXT, UNIT, Cell, Induced, Spec, counter_cell, field_name, rule
 from receipt_cli.learn.names import SCORE
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.tokens import FRACTION, NUMBER
@@ -305,14 +304,10 @@ MOST_GUESSES = 6
 """Most kinds of records that are tried."""
 
 
-@dataclass(frozen=True)
-class Guess:
-    """One kind of records: possible forms of its rule, its samples, and its open questions."""
+class Guess(NamedTuple):
+    """The rule of one kind of records, and its open questions."""
 
-    rule: str
-    bodies: tuple[Body, ...]
-    samples: tuple[bytes, ...]
-    count: int
+    rule: Induced
     questions: tuple[Question, ...]
 
 
@@ -363,4 +358,4 @@ def _guess(assigned: Sequence[Assignment]) -> Guess | None:
     if made is None:
         return None
     questions = tuple(dict.fromkeys(question for each in assigned for question in each.questions))
-    return Guess(name, tuple(simple_forms(made.body, made.samples)), tuple(made.samples), made.records, questions)
+    return Guess(made, questions)
