@@ -22,6 +22,7 @@ from pydantic import Field
 
 from receipt_cli import __version__
 from receipt_cli.errors import ExitCode, InputError, ReceiptError, UsageError
+from receipt_cli.problems import split_pointer
 from receipt_cli.store.resolve import find_run
 
 
@@ -214,8 +215,7 @@ class Tools:
     def _document(self, printed: bytes, notes: list[str], part: str) -> dict[str, Any]:
         """Return the part of a document at a JSON pointer. Raises ``ReceiptError`` if it is too long."""
         found = json.loads(printed)
-        for key in part.split("/")[1:]:
-            name = key.replace("~1", "/").replace("~0", "~")
+        for name in split_pointer(part):
             try:
                 found = found[int(name)] if isinstance(found, list) else found[name]
             except (LookupError, ValueError, TypeError):

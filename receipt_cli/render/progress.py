@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 from receipt_cli.render.scale import byte_size, count
-from receipt_cli.render.style import Style
+from receipt_cli.render.style import Style, is_terminal
 from receipt_cli.render.text import clean
 
 if TYPE_CHECKING:
@@ -28,10 +28,7 @@ _NAME_WIDTH = 32
 def shows_progress(stream: TextIO | None, environ: Mapping[str, str] | None = None) -> bool:
     """Return whether ``stream`` is a terminal on which a line can be drawn again."""
     env = os.environ if environ is None else environ
-    try:
-        return stream is not None and stream.isatty() and env.get("TERM") != "dumb"
-    except ValueError:  # closed
-        return False
+    return is_terminal(stream) and env.get("TERM") != "dumb"
 
 
 class _Bar:

@@ -48,7 +48,7 @@ class Style:
         terminal's, else ``PIPE_WIDTH``.
         """
         env = os.environ if environ is None else environ
-        terminal = _is_terminal(stream)
+        terminal = is_terminal(stream)
         wanted = terminal and not env.get("NO_COLOR") and env.get("TERM") != "dumb"
         columns, rows = _terminal_size(stream) if terminal else (0, 0)
         return cls(
@@ -59,9 +59,10 @@ class Style:
         )
 
 
-def _is_terminal(stream: TextIO) -> bool:
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether ``stream`` is an open terminal."""
     try:
-        return stream.isatty()
+        return stream is not None and stream.isatty()
     except (AttributeError, ValueError):  # not a real file, or closed
         return False
 

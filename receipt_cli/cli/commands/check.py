@@ -80,15 +80,15 @@ def check(
     Example: receipt check run.log --baseline main.receipt.json --junit junit.xml
     """
     wanted = _read_gates(gates)
-    wanted = replace(
-        wanted,
-        require=(*wanted.require, *(("proven",) if proven else ())),
-        allow_truncated=allow_truncated or wanted.allow_truncated,
-    )
     environ = dict(os.environ)
     document, product = read_given(file, environ=environ, exit_code=exit_code, progress=progress)
     allow_unknown = allow_unknown or too_short(document)
-    wanted = replace(wanted, allow_unknown=allow_unknown)
+    wanted = replace(
+        wanted,
+        require=(*wanted.require, "proven") if proven else wanted.require,
+        allow_truncated=allow_truncated or wanted.allow_truncated,
+        allow_unknown=allow_unknown,
+    )
     if product is not None and log is not None:
         raise UsageError("--log goes with a receipt", why=f"{file} is a log itself")
     note(product.notes if product is not None else ())
@@ -106,7 +106,7 @@ def check(
     asked = any(change.lane_last is not None for change in wanted.every_change)
     ruled = rule(known, wanted, held, curves, measured, _lane_of(known, store) if asked else None)
     targets = Targets(junit, sarif, markdown, dotenv, output, annotations)
-    places = Places.of(document, file, file if product is not None else log, environ)
+    places = Places.of(document, file, source, environ)
     commands = deliver(document, ruled, places, targets, environ)
     if json_output:
         _tell(commands)
