@@ -23,9 +23,8 @@ def test_the_import_loads_no_other_module() -> None:
 
 def test_a_name_loads_what_it_needs_and_no_more() -> None:
     heavy = {"pandas", "pyarrow", "matplotlib", "duckdb", "jsonschema", "typer", "rich"}
-    program = "import sys, receipt_cli; receipt_cli.{}; print(*sys.modules)"
-    for name in ("read", "load", "Store", "verify", "ReceiptError"):
-        assert heavy & set(python(program.format(name))) == set(), name
+    names = "receipt_cli.read, receipt_cli.load, receipt_cli.Store, receipt_cli.verify, receipt_cli.ReceiptError"
+    assert heavy & set(python(f"import sys, receipt_cli; {names}; print(*sys.modules)")) == set()
 
 
 def test_every_name_is_there_and_described() -> None:

@@ -43,6 +43,7 @@ LEFT = {
     "cli/test_site.py": "test_a_slow_pattern_stays_within_its_time",
     "cli/test_store_questions.py": "test_several_ask_at_once",
     "cli/test_verify.py": "test_later_grammars_change_no_answer",
+    "unit/batch/test_pool.py": "test_the_process_that_workers_are_copied_from_may_die",
 }
 
 
