@@ -327,6 +327,8 @@ def test_a_receipt_of_somebody_else_shows_none(tmp_path: Path, invoke: Invoke) -
     watch("ci", path, *pages, codes=(0, 1))
     for to in ("openmetrics", "otlp-json", "csv", "in-toto", "bmf"):
         watch("export", path, "--to", to, codes=(0, 2))
+    for to in ("tensorboard", "wandb", "parquet"):
+        watch("export", path, "--to", to, "-o", tmp_path / f"as-{to}")
     store = tmp_path / "store"
     watch("store", "add", store, path)
     for form in ((), ("--json",)):

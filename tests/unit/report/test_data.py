@@ -20,7 +20,7 @@ from receipt_cli.report.data import one_run_report, store_report
 from receipt_cli.report.drift import alarms, signs, vanished
 from receipt_cli.report.packing import Pool, number
 from receipt_cli.report.page import render_page
-from receipt_cli.report.row import CHECKS, instant
+from receipt_cli.report.row import CHECKS
 
 
 @pytest.fixture(scope="module")
@@ -195,12 +195,6 @@ def test_each_sign_is_seen(documents: list[dict[str, Any]], change: dict[str, An
 )
 def test_numbers_keep_six_digits(value: object, want: float | None) -> None:
     assert number(value) == want
-
-
-def test_times_are_seconds_since_1970() -> None:
-    assert instant("2026-01-13T17:20:16.25Z") == 1768324816.25
-    assert instant("2026-01-13T18:20:16+01:00") == 1768324816
-    assert instant(None) is None
 
 
 def test_a_row_has_what_the_columns_overlay_and_cost_show(documents: list[dict[str, Any]]) -> None:

@@ -21,14 +21,6 @@ def journals(root: Path) -> list[Path]:
     return sorted((root / ".cache" / "known").iterdir())
 
 
-def test_what_was_noted_is_known(tmp_path: Path) -> None:
-    noted(tmp_path)
-    known = Known(tmp_path, "d1")
-    assert known.identity("/a/run.log", "10 5 5 77") == (DIGEST, 10)
-    assert known.log(DIGEST) == KnownLog(2, True)
-    assert known.log(OTHER) is None
-
-
 @pytest.mark.parametrize(("path", "stamp"), [("/a/run.log", "11 5 5 77"), ("/b/run.log", "10 5 5 77")])
 def test_another_state_or_path_is_not(tmp_path: Path, path: str, stamp: str) -> None:
     noted(tmp_path)
@@ -40,20 +32,6 @@ def test_other_definitions_know_the_file_but_not_the_receipt(tmp_path: Path) -> 
     known = Known(tmp_path, "d2")
     assert known.identity("/a/run.log", "10 5 5 77") is not None
     assert known.log(DIGEST) is None
-
-
-def test_nothing_new_writes_nothing(tmp_path: Path) -> None:
-    noted(tmp_path)
-    noted(tmp_path)
-    assert len(journals(tmp_path)) == 1
-
-
-def test_the_later_word_counts(tmp_path: Path) -> None:
-    noted(tmp_path)
-    known = Known(tmp_path, "d1")
-    known.note_log(DIGEST, KnownLog(3, False))
-    known.close()
-    assert Known(tmp_path, "d1").log(DIGEST) == KnownLog(3, False)
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "garbage", "binary"])
