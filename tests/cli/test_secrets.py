@@ -15,6 +15,7 @@ from receipt_cli.redaction.mask import mask_secrets
 from receipt_cli.redaction.text import log_tail, safe_text
 from tests.cli.conftest import Invoke
 from tests.tools.planted import FORMS, ORDINARY, PLACES, VALUES, Planted, corpus, leaks, private_key, secret_parts, table
+from tests.tools.slow import one_in
 
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN = ROOT / "fixtures" / "foreign"
@@ -89,7 +90,7 @@ class Watch:
         return count
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", one_in(3, range(3)))
 def test_every_kind_in_every_position_is_masked(seed: int) -> None:
     for one in corpus(seed):
         tail = "\n".join(log_tail(f"before it\n{one.text}\nafter it\n".encode()))
@@ -100,7 +101,7 @@ def test_every_kind_in_every_position_is_masked(seed: int) -> None:
         assert tail.startswith("before it") and tail.endswith("after it"), (one.kind, one.position, tail)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", one_in(3, PLACES))
 def test_two_hundred_secrets_in_twenty_places(place: str) -> None:
     planted = [one for one in table(1) if one.position == place]
     assert (len(planted), len(PLACES)) == (200, 20)

@@ -14,9 +14,13 @@ from receipt_cli.definitions.failure_markers import MARKERS_PATH
 from receipt_cli.grammar.catalog import Entry, list_grammars, read_entry, shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.problems import Finding
+from tests.tools.slow import one_in
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = list_grammars()
+DRAFTS = [entry for entry in ENTRIES if entry.status == "draft"]
+FIXED = [(entry,) for entry in ENTRIES if entry.status != "draft"]
+"""Those that never change: only another lint could find something in them."""
 
 
 def test_the_index_lists_exactly_the_files() -> None:
@@ -25,7 +29,7 @@ def test_the_index_lists_exactly_the_files() -> None:
     assert ENTRIES
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.ref)
+@pytest.mark.parametrize("entry", [*DRAFTS, *one_in(4, FIXED)], ids=lambda e: e.ref)
 def test_a_grammar_proves_itself(entry: Entry) -> None:
     assert lint_grammar(read_entry(entry), f"grammars/{entry.path}") == []
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import receipt_cli
+from tests.tools.slow import one_in
 
 FORMATS = [
     "%(asctime)s:%(levelname)s: %(message)s",
@@ -187,13 +188,13 @@ def test_the_lines_alone_are_read(plain: dict[str, dict[str, object]]) -> None:
         assert {"loss", "epoch"} <= set(found["metrics"]), name  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize("pattern", FORMATS)
+@pytest.mark.parametrize("pattern", one_in(3, FORMATS))
 def test_a_format(pattern: str, tmp_path: Path, plain: dict[str, dict[str, object]]) -> None:
     for name in ("heading", "line" if len(pattern) % 2 else "iterations"):
         assert figures(tmp_path / f"{name}.log", render(pattern, None, BODIES[name])) == plain[name], name
 
 
-@pytest.mark.parametrize("date", DATES)
+@pytest.mark.parametrize("date", one_in(2, DATES))
 def test_a_date(date: str, tmp_path: Path, plain: dict[str, dict[str, object]]) -> None:
     for pattern in AROUND_DATES[len(date) % 2 :]:
         found = figures(tmp_path / "run.log", render(pattern, date, BODIES["heading"]))

@@ -156,7 +156,7 @@ def check(number: int, stack: list[bytes]) -> None:
             assert time == bare_time
 
 
-@pytest.mark.parametrize("ref", [ref for ref, grammar in GRAMMARS.items() if any(rule.samples for rule in grammar.rules)])
+@pytest.mark.parametrize("ref", one_in(3, (ref for ref, each in GRAMMARS.items() if any(rule.samples for rule in each.rules))))
 def test_a_sample_behind_an_envelope_keeps_its_fields(ref: str) -> None:
     for number in (number for number, (grammar, _, _) in enumerate(SAMPLES) if grammar.ref == ref):
         check(number, STACKS[number % len(STACKS)])

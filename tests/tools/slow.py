@@ -28,11 +28,12 @@ KEPT = {
     "test_commands_run_once_for_each_log_with_its_receipt test_commands_without_following_are_refused",
 }
 LEFT = {
+    "api/test_docs.py": "test_the_notebook_runs",
     "api/test_typing.py": "test_mypy_accepts_right_uses_and_refuses_wrong_ones",
     "benchmarks/test_guard.py": "test_a_dense_log_costs_no_more_calls",
     "cli/test_attest.py": "test_the_signature_is_one_of_dsse test_keys_in_pem_sign_too",
-    "cli/test_bad_input.py": "test_a_bomb[bz2] test_a_bomb[xz] test_a_bomb[zst] test_200_mb_without_a_newline "
-    "test_two_million_blank_lines test_a_pattern_that_calls_itself",
+    "cli/test_bad_input.py": "test_other_control_characters test_a_bomb[bz2] test_a_bomb[xz] test_a_bomb[zst] "
+    "test_200_mb_without_a_newline test_two_million_blank_lines test_a_pattern_that_calls_itself",
     "cli/test_determinism.py": "test_a_log_of_many_pieces test_in_any_environment",
     "cli/test_hostile_receipts.py": "test_a_store_keeps_and_tells_it_as_text[from 10] "
     "test_a_store_keeps_and_tells_it_as_text[from 20]",
@@ -43,6 +44,8 @@ LEFT = {
     "cli/test_site.py": "test_a_slow_pattern_stays_within_its_time",
     "cli/test_store_questions.py": "test_several_ask_at_once",
     "cli/test_verify.py": "test_later_grammars_change_no_answer",
+    "unit/definitions/test_compiled.py": "test_compiling_again_takes_no_file_away_even_for_a_moment",
+    "unit/learn/test_evidence.py": "test_logs_that_the_weights_did_not_see_are_read_as_well",
     "unit/batch/test_pool.py": "test_the_process_that_workers_are_copied_from_may_die",
 }
 

@@ -197,7 +197,7 @@ def test_a_search_that_takes_too_long_is_no_match(monkeypatch: pytest.MonkeyPatc
     assert marker(r"(?:(?:a|b|ab)*)*z").search(b"ab" * 4000 + b"boom!") is None
 
 
-HEADS = (b"", b"[rank0]: ", b"2026-01-02 03:04:05 ", b"    ", b"x ", b"\x1b[31m", b"ERROR (Worker pid=12, ip=10.0.0.1) ")
+HEADS = (b"", b"[rank0]: ", b"x ", b"\x1b[31m")
 
 
 def test_the_core_of_a_pattern_matches_wherever_the_pattern_does() -> None:

@@ -15,6 +15,7 @@ from receipt_cli.render.explain import render_explain
 from receipt_cli.render.findings import render_findings
 from receipt_cli.render.receipt import render_receipt
 from receipt_cli.render.style import Style
+from tests.tools.examples import costly
 
 OUR_COLOURS = re.compile(r"\x1b\[(?:1|2|31|1;3[1-6]|32|33|36)m|\x1b\[0m|\x1b\]8;id=\d+;file://[!-~]*\x1b\\|\x1b\]8;;\x1b\\")
 UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -129,7 +130,7 @@ def check(output: str, style: Style) -> None:
         assert not unicodedata.combining(line[:1] or " ")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=costly(200), deadline=None)
 @given(documents, series, styles)
 def test_any_document(document: Mapping[str, Any], values: Mapping[str, list[float]] | None, style: Style) -> None:
     check(render_receipt(document, style=style), style)
@@ -159,7 +160,7 @@ findings = st.lists(
 )
 
 
-@settings(deadline=None)
+@settings(max_examples=costly(100), deadline=None)
 @given(findings, styles)
 def test_any_finding(found: list[Any], style: Style) -> None:
     check(render_findings(found, style), style)
@@ -190,13 +191,13 @@ explanations = shape(
 )
 
 
-@settings(deadline=None)
+@settings(max_examples=costly(100), deadline=None)
 @given(explanations, styles)
 def test_any_explanation(explanation: Mapping[str, Any], style: Style) -> None:
     check(render_explain(explanation, style), style)
 
 
-@settings(deadline=None)
+@settings(max_examples=costly(100), deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from(NASTY), TEXTS), max_size=4), st.lists(st.sampled_from(NASTY), max_size=8), styles)
 def test_any_table(rows: list[dict[str, str]], columns: list[str], style: Style) -> None:
     check(render_table(rows, columns, style), style)
