@@ -277,9 +277,16 @@ def find_life(
     """Return when the job began and ended that printed ``events`` from position ``start`` in the log on.
 
     ``steps`` are the lines of its first and its last step record; ``local``: the stamps name no zone. None if no line has a
-    stamp, or if the stamps do not enclose the steps: they are of a part of the job then.
+    stamp, or if the stamps do not enclose the steps: they are of a part of the job then. What is a day or more away from the
+    steps, with nothing between, is another start of the program.
     """
     walk = _stamps_of(events, start, edges)
+    days = [gap.line for gap in walk.hours if gap.after - gap.before >= _DAY_S]
+    first, until = max((n for n in days if n <= steps[0]), default=0), min((n for n in days if n > steps[1]), default=END)
+    if first or until < END:
+        head = Stamps.of([edges.head.first] if edges.head.first is not None and not first else [])
+        own = Edges(head, edges.tail if until == END else Stamps(), edges.grain)
+        walk = _stamps_of(events.where((events.line >= first) & (events.line < until)), start, own)
     if walk.broken:
         return ClockBack(walk.back_line, walk.back)
     if local and (skip := walk.skip) is not None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Stamp, Stamps, find_life, is_zoned, read_edges
+from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Life, Stamp, Stamps, find_life, is_zoned, read_edges
 from receipt_cli.events.table import EventTable
 from tests.tools.tables import table_of
 
@@ -70,3 +70,11 @@ def test_edges_on_another_clock_are_left_out() -> None:
 
 def test_a_clock_that_goes_back_is_reported() -> None:
     assert find_life(at((2, 1000.0), (8, 100.0)), 0, Edges(), (2, 8)) == ClockBack(8, 900.0)
+
+
+@pytest.mark.parametrize(("head", "tail", "seconds"), [(50.0, 1000.0, 950.0), (-86400.0, 1000.0, 900.0), (50.0, 86560.0, 110.0)])
+def test_a_day_without_a_line_is_before_or_after_the_run(head: float, tail: float, seconds: float) -> None:
+    edges = Edges(Stamps.of([Stamp(1, head, False)]), Stamps.of([Stamp(9, tail, False)]))
+    life = find_life(at((2, 100.0), (8, 160.0)), 0, edges, (2, 8))
+    assert isinstance(life, Life)
+    assert life.seconds == seconds
