@@ -17,10 +17,9 @@ from receipt_cli.learn.tokens import split
 Body = dict[str, Any]
 """A rule in the grammar format, without samples."""
 HEAD_FIELDS = frozenset({"step", "planned_steps", *COUNTERS})
-_LEAD = re.compile(r"\^\[ \\t\](?:\*\+|\{0,\d+\}\+)|\(\?<!\[\\w/\.-\]\)|\(\?<=\[ \\t\]\{\d+\}\)")
-"""Start of a learned pattern: at the beginning of a line or of a word, or in a second column."""
+_LEAD = re.compile(r"\^\[ \\t\](?:\*\+|\{0,\d+\}\+)")
+"""Start of a learned pattern: at the beginning of a line."""
 _KEY = re.compile(r"(?P<cell>[^\w%]*)(?P<key>[^\W\d_][^=:|;,]{0,60}?)(?P<sep>[ \t]*[=:][ \t]*|[ \t]+)\Z")
-_PIECE = re.compile(r"(?=\(\?:\(\?=)|(?<!\(\?:)(?=\(\?=\(\?>)|(?<!\|)(?=\(\?\((?!DEFINE))")
 WIDE = 100
 """Longest pattern, in characters, that is written on one line."""
 
@@ -68,21 +67,19 @@ def simple_forms(body: Body, samples: Sequence[bytes]) -> Iterator[Body]:
 
     A form may read other records than the rule, so the caller must compare. ``samples`` are records that the rule reads.
     """
-    named = _named(body)
-    if "pattern" in body:
-        compiled = compile_pattern(body["pattern"])
-        marked = [mark(sample, spans) for sample, spans in _spans(compiled, samples)]
-        whole = [each for each in marked if each is not None and each.last >= 0]
-        if whole and len(whole) == len(marked):
-            values = {name: _group(body["pattern"], name) for name in body["fields"]}
-            lead = "".join(_LEAD.findall(body["pattern"][:40]))
-            if not lead and not any(sample.literals[0].strip() for sample in whole):
-                lead = r"(?<!\d)"  # match a number only from its first digit
-            forms = [form for form in (_as_pairs(body, whole, values, lead), _as_line(body, whole, values, lead)) if form]
-            if body["literal"] == " ":  # only a rule of whole lines may have so short a literal
-                forms = [{**form, "pattern": rf"{form['pattern']}[^\n]*+$"} for form in forms if "pattern" in form]
-            yield from forms
-    yield named
+    compiled = compile_pattern(body["pattern"])
+    marked = [mark(sample, spans) for sample, spans in _spans(compiled, samples)]
+    whole = [each for each in marked if each is not None and each.last >= 0]
+    if whole and len(whole) == len(marked):
+        values = {name: _group(body["pattern"], name) for name in body["fields"]}
+        lead = "".join(_LEAD.findall(body["pattern"][:40]))
+        if not lead and not any(sample.literals[0].strip() for sample in whole):
+            lead = r"(?<!\d)"  # match a number only from its first digit
+        forms = [form for form in (_as_pairs(body, whole, values, lead), _as_line(body, whole, values, lead)) if form]
+        if body["literal"] == " ":  # only a rule of whole lines may have so short a literal
+            forms = [{**form, "pattern": rf"{form['pattern']}[^\n]*+$"} for form in forms if "pattern" in form]
+        yield from forms
+    yield {**body, "pattern": _wrapped(abbreviate(body["pattern"]))}
 
 
 def _spans(compiled: Any, samples: Sequence[bytes]) -> Iterator[tuple[bytes, dict[str, tuple[int, int]]]]:
@@ -90,17 +87,6 @@ def _spans(compiled: Any, samples: Sequence[bytes]) -> Iterator[tuple[bytes, dic
         found = compiled.search(sample)
         if found is not None:
             yield sample, {name: found.span(name) for name, text in found.groupdict().items() if text is not None}
-
-
-def _named(body: Body) -> Body:
-    """Return ``body`` with named parts in its patterns, and long patterns on several lines."""
-    made = {**body}
-    if "pattern" in made:
-        pattern = abbreviate(made["pattern"])
-        made["pattern"] = pattern if len(pattern) <= WIDE else "\n".join(filter(None, _PIECE.split(pattern)))
-    if "block" in made:
-        made["block"] = {key: abbreviate(text) if key in ("open", "row") else text for key, text in made["block"].items()}
-    return made
 
 
 def _group(pattern: str, name: str) -> str:
