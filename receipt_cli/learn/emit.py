@@ -12,9 +12,9 @@ from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.grammar.parse import PARTS
 from receipt_cli.learn.counting import EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, Counter, counted_unit, glued_bar, passes_of
 from receipt_cli.learn.names import LOSS, METRIC, OTHERS, PART, Role, counter_of
-from receipt_cli.learn.reading import INDENT, Reading
+from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.series import Group
-from receipt_cli.learn.shapes import MAX_SAMPLES, Column, Shape
+from receipt_cli.learn.shapes import INDENT, MAX_SAMPLES, Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, MAX_CORE, NOTHING, NUMBER, ORDINALS, RATE, SCALED, read_token
 from receipt_cli.learn.vocabulary import one_of
 
@@ -210,11 +210,10 @@ def counters_of(reading: Reading, counter: Counter, idle: bool = False) -> dict[
 
 def line(shape: Shape, cells: Mapping[int, Cell], until: int | None = None) -> str:
     """Return the pattern of a whole record of ``shape``; ``until`` the column of this place, if one is given."""
-    indented = all(not core[:INDENT].strip() for core in shape.samples)
     begin = glued_bar(shape) + 1  # the same record is printed without the bar
     begin = 0 if begin == len(shape.columns) or any(at < begin for at in cells) else begin
     pattern = r"(?:^|(?<=\]))" if begin else "^"
-    pattern += rf"[ \t]{{{INDENT},}}+" if indented else rf"[ \t]{{0,{INDENT - 1}}}+(?:\|[ \t]++)?"  # a mark is noise
+    pattern += rf"[ \t]{{{INDENT},}}+" if shape.indented else rf"[ \t]{{0,{INDENT - 1}}}+(?:\|[ \t]++)?"  # a mark is noise
     for at in range(begin, len(shape.columns)):
         words = shape.literals[at] if at > begin else shape.literals[at].lstrip(b"] \t" if begin else None)
         pattern += (literal(words) if words.strip() or at > begin else "") + _BLANKS
@@ -399,11 +398,9 @@ def _unread(main: Reading, cells: Mapping[int, Cell], others: Iterable[Reading])
 
 def _torn(shape: Shape, other: Shape) -> bool:
     """Return whether records of one shape are those of the other without the first letters of a word."""
-    if shape.literals[1:] != other.literals[1:]:
-        return False
-    more, less = sorted((shape.literals[0].strip(), other.literals[0].strip()), key=len, reverse=True)
-    before = more[: len(more) - len(less)]
-    return more.endswith(less) and before[-1:].isalpha() and less[:1].isalpha()
+    before = shape.words_before(other) or other.words_before(shape) or b""
+    begun = min((each.literals[0].strip() for each in (shape, other)), key=len)
+    return before[-1:].isalpha() and begun[:1].isalpha()
 
 
 def _is_cut(shape: Shape, other: Shape) -> bool:
@@ -437,7 +434,7 @@ def kin(main: Reading, other: Reading) -> Reading | None:
     if main.bar and (behind := _behind_bar(main, other)) is not None:
         return behind
     begun = last >= 0 and main.shape.texts(last + 1) == other.shape.texts(last + 1)
-    if not begun or len(other.shape.columns) <= last or other.indented != main.indented:
+    if not begun or len(other.shape.columns) <= last or other.shape.indented != main.shape.indented:
         return None
     if "first_batches" in other.doubts or other.apart or not _one_total(main, other, last):
         return None
@@ -509,13 +506,11 @@ def foreign(rule: Induced, others: Iterable[Reading]) -> list[Foreign]:
     Not of records that count nothing: they are another kind of line of the same program.
     """
     readings = rule.group.readings if rule.group is not None else []
-    ends = {(*r.shape.literals[1:], *(column.kind for column in r.shape.columns)): r.shape.literals[0] for r in readings}
     found: list[Foreign] = []
     for reading in others:
         shape = reading.shape
         moving = shape.count <= 2 or any(c.rises or c.drops for c in shape.columns if c.integer)
-        end = ends.get((*shape.literals[1:], *(column.kind for column in shape.columns)))
-        if moving and not reading.evaluation and end is not None and shape.literals[0].strip().endswith(end.strip()):
+        if moving and not reading.evaluation and any(shape.words_before(r.shape) is not None for r in readings):
             rows = zip(*(shape.columns[at].numbers for at in rule.counting), strict=True)
             places = [tuple(value for value in row if value is not None) for row in rows]
             found.append(Foreign(rule.name, shape.samples[0], shape.count, places))

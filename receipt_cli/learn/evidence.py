@@ -420,7 +420,7 @@ EVIDENCE: Mapping[str, Measure] = {
     "outnumbered": _of(lambda group, log: _is_outnumbered(group, log.readings)),
     "cut": _of(_cut),
     "starts_over": _of(lambda group, log: group.main.starts_over and not log.barred),
-    "indented": _of(lambda group, _: group.main.indented),
+    "indented": _of(lambda group, _: group.main.shape.indented),
     "over_lines": _kind(LINES),
     "unpaired": _unpaired,
     "rows": _kind(ROWS),

@@ -16,10 +16,6 @@ WHOLE = 900
 """The rank of a loss of one kind that is the only one on its line."""
 
 
-INDENT = 24
-"""Blanks before a record that stands in a second column of the screen: more than any nesting indents."""
-
-
 @dataclass(frozen=True, eq=False)
 class Reading:
     """The interpretation of a shape. ``roles`` maps the column of each readable metric to its role, each metric once."""
@@ -46,11 +42,6 @@ class Reading:
     """The labels of the loss and of another one, where only the order of the vocabulary chose between them."""
 
     @property
-    def indented(self) -> bool:
-        """True for a record in a second column of the screen."""
-        return all(not core[:INDENT].strip() for core in self.shape.samples)
-
-    @property
     def family(self) -> tuple[bytes, ...]:
         """The key of one kind of records: the literals up to the counter, or to the first metric."""
         counters = self.counter.places
@@ -58,7 +49,7 @@ class Reading:
         kinds = ",".join(self.shape.columns[at].kind for at in counters).encode()
         if self.glued >= 0 and len(literals) == self.glued + 2:
             literals = [literals[-1].lstrip(b"] ")]  # the same record, once behind a bar and once not
-        return (kinds, b" " * self.indented, *(b" ".join(text.split()) for text in literals[-2:]))
+        return (kinds, b" " * self.shape.indented, *(b" ".join(text.split()) for text in literals[-2:]))
 
     @property
     def loss(self) -> int | None:

@@ -87,20 +87,15 @@ def _as_marked(marked: Group, group: Group) -> list[Reading]:
     main, (first, last), (begin, end) = group.main, marked.span, group.span
     if not main.plain or main.bar or group.against or marked.against or not (first < end and begin < last):
         return []
-    begun = {_labels(reading.shape): reading.shape.literals[0].strip() for reading in group.readings}
     found: list[Reading] = []
     for reading in marked.readings:
-        plain, own = begun.get(_labels(reading.shape)), reading.shape.literals[0].strip()
-        if plain is None or plain == own or not own.endswith(plain) or reading.evaluation or "quoted" in reading.against:
+        before = any(reading.shape.words_before(plain.shape) for plain in group.readings)
+        if not before or reading.evaluation or "quoted" in reading.against:
             return []
         at = main.counter.epoch
         start = first_epoch(reading.shape.columns[at]) if at is not None else main.counter.epochs_from
         found.append(replace(reading, counter=replace(main.counter, epochs_from=start)))
     return found
-
-
-def _labels(shape: Shape) -> tuple[object, ...]:
-    return (*shape.literals[1:], *(column.kind for column in shape.columns))
 
 
 def _is_one_sequence(readings: Sequence[Reading]) -> bool:

@@ -39,6 +39,8 @@ MAX_FORMS = 1 << 13
 MAX_BYTES = 8 << 20
 """Forms of records that are remembered, and the bytes that they have together; when there are more, all are forgotten."""
 MAX_HERALDS = 4
+INDENT = 24
+"""Blanks before a record that stands in a second column of the screen: more than any nesting indents."""
 MAX_TRACKED = 24
 """Columns of a shape that are followed as possible counters."""
 
@@ -186,6 +188,18 @@ class Shape:
     def texts(self, end: int | None = None) -> list[bytes]:
         """Return the literals, up to the column ``end``, with one blank for each run of them, and none outside."""
         return [b" ".join(text.split()) for text in self.literals[:end]]
+
+    @property
+    def indented(self) -> bool:
+        """True for records in a second column of the screen."""
+        return all(not core[:INDENT].strip() for core in self.samples)
+
+    def words_before(self, plain: Shape) -> bytes | None:
+        """Return the words before the records of ``plain`` that make those of this shape; None if there is another difference."""
+        own, end = self.literals[0].strip(), plain.literals[0].strip()
+        alike = self.literals[1:] == plain.literals[1:] and own.endswith(end)
+        kinds = ([column.kind for column in shape.columns] for shape in (self, plain))
+        return own[: len(own) - len(end)] if alike and next(kinds) == next(kinds) else None
 
     def falls(self, at: int) -> list[tuple[dict[int, float], dict[int, float]]]:
         """Return the ``drops`` in which the column ``at`` went back."""
