@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.tools.logs import derived_of
+from tests.tools.slow import one_in
 
 TABLE: dict[str, dict[str, Any]] = {
     row["name"]: row for row in yaml.safe_load((Path(__file__).parent / "own_scripts.yaml").read_text("utf-8"))
@@ -49,7 +50,7 @@ def printed(row: dict[str, Any]) -> tuple[str, list[float]]:
     return "\n".join([*lines, row.get("end", "")]) + "\n", last
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", one_in(2, TABLE))
 def test_a_log_of_an_own_script_is_read(name: str) -> None:
     row = TABLE[name]
     text, losses = printed(row)
