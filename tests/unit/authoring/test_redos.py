@@ -12,7 +12,7 @@ from receipt_cli.authoring import lint, redos
 from receipt_cli.authoring.lint import lint_grammar
 from receipt_cli.authoring.redos import Attack, expected_parts, pattern_attacks, sample_attacks, worst_growth
 
-SIZE = 256
+SIZE = 384
 ENOUGH = 40_000
 """Steps, at which a search is given up."""
 BOUND = 40
