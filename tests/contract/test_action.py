@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from receipt_cli.ci.gates import read_gates
+from receipt_cli.ci.gates import Bound, Change, read_gates
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.schemas import find_entry, get_json_schema
 
@@ -253,7 +253,7 @@ class TestDocumentation:
     def test_the_gates_are_read(self, recipes: dict[str, str]) -> None:
         checks = get_json_schema(find_entry("receipt"))["properties"]["checks"]["properties"]
         gates = read_gates(recipes["gates.yaml"].encode(), "gates.yaml", checks=list(checks), registry=load_registry())
-        assert (len(gates.bounds), len(gates.changes)) == (6, 2)
+        assert (len(gates.of_kind(Bound)), len(gates.of_kind(Change))) == (6, 2)
         assert gates.unknown == type(gates.unknown)()  # the page calls them the defaults
 
     def test_the_workflow_uses_the_action_as_it_is(self, recipes: dict[str, str], action: dict[str, Any]) -> None:

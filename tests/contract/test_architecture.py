@@ -58,7 +58,7 @@ ROOMS: dict[str, str] = {
         "analysis authoring batch comparison definitions documents errors grammar importers io receipts records redaction render "
         "scan store verification"
     ),
-    "mcp_server": "errors store",
+    "mcp_server": "errors problems store",
     "cli": (
         "analysis api authoring batch ci comparison definitions derive detect documents errors evidence export follow "
         "gpu_profile grammar history importers io mcp_server problems receipts redaction render report scan store wrap"
