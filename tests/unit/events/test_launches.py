@@ -296,7 +296,7 @@ def test_a_benchmark_says_when_its_run_begins_and_ends(ranks: tuple[str, ...], r
     assert launches(document) == (1, 1, 1)
     assert document["summary"]["time_to_train_s"] == (60.234 if len({*ranks}) == len(ranks) else None)
     assert spread(document) == (10, 50, 5, 0)
-    loss, rate = (document["summary"]["metrics"][name] for name in ("loss", "samples_per_s"))
+    loss, rate = document["summary"]["metrics"]["loss"], document["summary"]["other_metrics"]["throughput"]
     assert (loss["first"], loss["last"], rate["last"]) == (2.375, 1.875, 9.0)
 
 
