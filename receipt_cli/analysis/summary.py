@@ -172,16 +172,16 @@ def _session(summary: Summary, phase: Phase) -> list[Comparison]:
 def _without_means(steps: EventTable, others: EventTable, registry: Registry) -> EventTable:
     """Return ``others`` without metrics that step records print too and that cover another span here.
 
-    These are means of curves and rates in closing lines, and rates in evaluation lines. Counters and levels stay: their last
-    value holds for the whole run.
+    These are means of curves and rates in closing lines, and rates in evaluation and header lines. Counters and levels stay:
+    their last value holds for the whole run.
     """
-    closing = [s for s in others.sources if s.rule.event in ("end", "eval") and (s.metrics or s.others)]
+    closing = [s for s in others.sources if s.rule.event in ("end", "eval", "header") and (s.metrics or s.others)]
     if not closing:
         return others
     named = steps.metric_names()
     rates = {name for name in named if registry.by_name[name].klass == "rate"}
     curves = {name for name in named if registry.by_name[name].klass == "curve"}
-    repeated: dict[str, set[str]] = {"eval": rates, "end": {*rates, *curves, *steps.other_names()}}
+    repeated: dict[str, set[str]] = {"eval": rates, "header": rates, "end": {*rates, *curves, *steps.other_names()}}
 
     def kept(source: Source) -> Source:
         names = repeated.get(source.rule.event, set())

@@ -290,6 +290,14 @@ def benchmark(at: int, seed: int, ranks: tuple[str, ...] = ("",), *, stopped: bo
     return "".join([*lines, mllog("run_stop", at + 61_234, rank=ranks[0], status="success") if stopped else ""])
 
 
+def test_a_mean_that_a_benchmark_prints_between_steps_is_no_step(receipt_of: Receipt) -> None:
+    steps = [mllog("tracked_stats", n, {"reduced_train_loss": 3.5 - n / 8, "train_step_time": 2.0}, step=n) for n in range(1, 10)]
+    mean = mllog("tracked_stats", 10, {"throughput": 4.0, "train_step_time": 9.0}, step=9)
+    summary = receipt_of("".join([*steps, mean, mllog("run_stop", 11, status="success")]))["summary"]
+    assert summary["metrics"]["step_time_s"]["last"] == summary["metrics"]["step_time_s"]["max"] == 2.0
+    assert (summary["steps"]["record_count"], summary["other_metrics"]["throughput"]["last"]) == (9, 4.0)
+
+
 @pytest.mark.parametrize("ranks", [("",), (" 0: ", " 1: "), ("", ""), (" 0: ", " 0: ")])
 def test_a_benchmark_says_when_its_run_begins_and_ends(ranks: tuple[str, ...], receipt_of: Receipt) -> None:
     document = receipt_of(benchmark(0, 11, ranks))
