@@ -65,7 +65,7 @@ def printed_twice(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list
 
 
 def several_figures(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
-    """Return problems for metrics of which most evaluations print several in a row, as outputs of one name."""
+    """Return problems for metrics of which evaluations print several in a row, again and again, as outputs of one name."""
     found: list[Problem] = []
     for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
         evals = phase.evals
@@ -74,7 +74,8 @@ def several_figures(phases: Sequence[Phase], summaries: Sequence[Summary]) -> li
             rows = numbers_in(figure.rows)
             moved = np.diff([column[rows] for column in (evals.column("source"), evals.rank, np.nan_to_num(epochs))]).any(axis=0)
             beside = (np.diff(evals.line[rows]) == 1) & np.isnan(evals.steps[rows][1:]) & (np.diff(figure.values) != 0) & ~moved
-            if beside.any() and 2 * np.count_nonzero(beside) >= len(rows):
+            often = np.count_nonzero(np.diff(beside, prepend=False) & beside) > 1 and 2 * np.count_nonzero(beside) >= len(rows)
+            if often:
                 lines = tuple(evals.line[rows][np.flatnonzero(beside)[0] :][:2].tolist())
                 fields = tuple(f"/phases/{index}/summary{pointer(block, name, key)}" for key in STATISTICS)
                 detail = f"an evaluation prints several figures with the name {name}"
