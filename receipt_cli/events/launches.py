@@ -37,6 +37,8 @@ FOLD, DOUBT, UNNUMBERED = "fold", "doubt", "unnumbered"
 NO_BANNERS: Mapping[int, bool] = MappingProxyType({})
 MEMORY = "cuda_oom"
 """The reason of a failure that a program may catch to begin anew with a smaller batch."""
+DAY = 86400
+"""Seconds after which steps that begin anew, without a restart that a launcher reports, are of another run."""
 LONG = 8
 """Fewest records of a launch that are more than a few pasted lines."""
 LEAD = 1000
@@ -361,6 +363,8 @@ class _Walk:
         if not self.starts.are_fresh(index) or self._troubled(track.last_row.at, event.at, self.restarts):
             return introduced and self.known.differs(self.pending_known, MODEL)
         if introduced and self.known.differs(self.pending_known, CONFIGURATION):
+            return True
+        if event.clock - track.last_row.clock >= DAY:
             return True
         if event.planned is not None and track.last_row.planned is not None and event.planned != track.last_row.planned:
             # with another plan in the same process it is another stage of the same run

@@ -19,7 +19,7 @@ from receipt_cli.learn.counting import ABSENT, EPOCHS, FEW, GLOBAL, PER_EPOCH, d
 from receipt_cli.learn.emit import Induced
 from receipt_cli.learn.headings import counted_values
 from receipt_cli.learn.names import LOSS, METRIC, SCORE
-from receipt_cli.learn.reading import CONTRARY, DOUBTS, FIGURES, Reading
+from receipt_cli.learn.reading import CONTRARY, DOUBTS, FIGURES, SEVERAL_COUNTS, Reading
 from receipt_cli.learn.readings import without
 from receipt_cli.learn.series import Group, find_groups
 from receipt_cli.learn.tokens import FRACTION
@@ -45,11 +45,11 @@ class Log(NamedTuple):
     def losses(self, explanation: Explanation) -> int:
         """Return how many records among those of an explanation have a loss: no frames of a bar, nor what others say is another.
 
-        The means of epochs among steps are none either.
+        The means of epochs among steps are none either. Records whose counts nothing explains are of the training.
         """
         (first, last), group = explanation.span, explanation.group
         steps = group is not None and group.main.counter.mode == GLOBAL
-        told = (r for r in self.readings if r.loss is not None and not (r.evaluation or r.bar or r.doubts))
+        told = (r for r in self.readings if r.loss is not None and not (r.evaluation or r.bar or {*r.doubts} - {SEVERAL_COUNTS}))
         told = (r for r in told if id(r) not in self.preceded)
         beside = (r for r in told if r.shape.first <= last and first <= r.shape.last)
         return sum(r.shape.count for r in beside if not (steps and r.counter.mode == EPOCHS))

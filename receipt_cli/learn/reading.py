@@ -212,5 +212,6 @@ CONTRARY: Mapping[str, Callable[[Reading], bool]] = {
     "uncounted": _uncounted,
     "uncounted_loss_alone": _lone,
 }
-DOUBTS = ("several_counts", "quoted", "beyond_total", "notice", "results_of_runs", "first_batches", "in_rounds")
+SEVERAL_COUNTS = "several_counts"
+DOUBTS = (SEVERAL_COUNTS, "quoted", "beyond_total", "notice", "results_of_runs", "first_batches", "in_rounds")
 """What other records of the log say against these, or their place in a line."""

@@ -34,7 +34,7 @@ from receipt_cli.learn.names import (
     read_names,
     read_role,
 )
-from receipt_cli.learn.reading import WHOLE, Reading
+from receipt_cli.learn.reading import SEVERAL_COUNTS, WHOLE, Reading
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import BAR, NUMBER, RATE, Token
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -67,10 +67,11 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     kinds = {role.kind for role in metrics.values()}
     first = min((at for at, r in enumerate(roles) if r is not None), default=0)
     spoken = bool(names) and names[first].evaluation and LOSS not in kinds
+    spoken = spoken or (counter.mode == ABSENT and bool(names) and names[0].evaluation)
     evaluation = spoken or (VALIDATION_LOSS in kinds and LOSS not in kinds)
     bar = any(c.kind in (BAR, RATE) for c in shape.columns[glued + 1 :])
     steps = [c for r, c in zip(roles, shape.columns, strict=True) if r is not None and r.kind == STEP and c.integer and c.drops]
-    again = ("several_counts",) if counter.mode == ABSENT and steps else ()
+    again = (SEVERAL_COUNTS,) if counter.mode == ABSENT and steps else ()
     doubts = (*again, *(("quoted",) if _is_quoted(shape, counter, metrics) else ()))
     rivals = _rivals(shape, names, roles, metrics, vocabulary)
     return Reading(shape, vocabulary, names, counter, metrics, evaluation, bar, glued, doubts, graded=graded, rivals=rivals)

@@ -261,6 +261,24 @@ def test_the_number_of_the_first_epoch_is_known_or_no_step_is(first: int, step: 
     assert (found["steps"][0], found["steps"][3], found["loss"]) == (step, 15, (4.0, pytest.approx(1.6)))
 
 
+def test_a_line_that_begins_as_an_evaluation_is_one() -> None:
+    lines = []
+    for at in range(0, 200, 50):
+        lines.append(f"iter {at:6d} | loss {2 - at / 200:.4f} | lr {at + 1:.2e}")
+        lines += [f"  eval {at + n}: train {1.5 - at / 400:.4f} | val {1.6 - at / 400:.4f} | 1.71 bpc" for n in (20, 40)]
+    found = read(lines)
+    assert (found["steps"], found["loss"]) == ((0, 150, None, 4), (2.0, 1.25))
+
+
+def test_few_records_are_not_the_training_beside_many_that_nothing_counts() -> None:
+    lines = []
+    for epoch in range(5):
+        for at in range(50, 190, 10):
+            lines.append(f"[Iter {at:03d}/187] current batch loss: {3 - epoch / 2 - at / 500:.4f}")
+            lines += [f"  [floor] Iter {epoch * 9 + 1}: Loss {2 - epoch / 3:.4f} but the rate is at its floor"] if at == 100 else []
+    assert receipt_of(lines)["summary"] is None
+
+
 START = ["{at} INFO loading the data", "{at} INFO model with 4,810 parameters", "{at} INFO Starting training for 5 epoch(s)"]
 
 
