@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -64,10 +65,10 @@ def variant(
     return made
 
 
-@pytest.fixture
-def store(good: dict[str, Any], failed: dict[str, Any], tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def five(good: dict[str, Any], failed: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five runs on two days, one of a later day, one without a time."""
-    made = Store(tmp_path / "store")
+    made = Store(tmp_path_factory.mktemp("five") / "store")
     day = "2026-03-0{}T{}:00:00Z"
     for number, (hour, rate) in enumerate(((1, 1), (2, 2), (3, 4))):
         at = day.format(1, f"0{hour}")
@@ -77,6 +78,11 @@ def store(good: dict[str, Any], failed: dict[str, Any], tmp_path: Path) -> Path:
     made.add(variant(good, 3, rate=8, preset="d20", lane="h100", name="later", finished_at=day.format(2, "00")))
     made.add(variant(failed, 4, preset="d34", name="dead"))
     return made.root
+
+
+@pytest.fixture
+def store(five: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(five, tmp_path / "store"))
 
 
 def rows(done: Any) -> list[dict[str, Any]]:
@@ -298,7 +304,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
+@pytest.mark.parametrize("form", [pytest.param((), marks=pytest.mark.slow), ("--json",)], ids=["text", "json"])
 def test_answers_are_the_same_with_and_without_duckdb(
     form: tuple[str, ...], invoke: Invoke, store: Path, failed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
