@@ -275,7 +275,9 @@ def test_few_records_are_not_the_training_beside_many_that_nothing_counts() -> N
     for epoch in range(5):
         for at in range(50, 190, 10):
             lines.append(f"[Iter {at:03d}/187] current batch loss: {3 - epoch / 2 - at / 500:.4f}")
-            lines += [f"  [floor] Iter {epoch * 9 + 1}: Loss {2 - epoch / 3:.4f} but the rate is at its floor"] if at == 100 else []
+            lines += (
+                [f"  [floor] Iter {epoch * 9 + 1}: Loss {2 - epoch / 3:.4f} but the rate is at its floor"] if at == 100 else []
+            )
     assert receipt_of(lines)["summary"] is None
 
 
