@@ -92,7 +92,7 @@ def explain_log(path: str, grammar: str | None = None, progress: Progress | None
 
 
 def _explanations(decision: Decision) -> Iterator[dict[str, Any]]:
-    """Yield what may be the records of training, the best first, with the evidence: its measure times its weight."""
+    """Yield the explanations of the log, the best first, each with its score and the evidence for it."""
     words = load_generic()
     for weighed in decision.weighed[:MAX_EXPLANATIONS]:
         chosen = weighed.explanation in decision.chosen

@@ -400,7 +400,7 @@ _SAMPLES = 2
 
 
 def rule_attacks(rule: Rule) -> list[Attack]:
-    """Return attacks on which ``rule`` may take long."""
+    """Return the test inputs that may make the patterns of ``rule`` slow."""
     return list(dict.fromkeys(_attacks(rule)))
 
 

@@ -57,7 +57,7 @@ class _Stretch(NamedTuple):
 
 
 def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) -> list[Gap]:
-    """Return the gaps between trainers whose records come in sequence.
+    """Return each place where the records of one trainer end and those of the next trainer begin.
 
     A trainer needs ``MIN_SECONDARY`` step records (a format ``MIN_FORMAT``), or a sign of an end between it and the others.
     """
@@ -293,7 +293,7 @@ NAMED = compile_later(
 
 
 def read_named(engine: Engine, gathered: Gathered, workers: int | None = None) -> list[Gathered]:
-    """Return the log once for each run named before its records, in the order of their last records.
+    """Return the log once for each run name that its records carry, in the order of the last record of each.
 
     Lines of other runs are blanked. Lines without a name belong to the last run. Empty if records have no names, or each name's
     records come in one block. Raises ``InputError``.

@@ -121,7 +121,7 @@ def _counts_on(before: bytes, text: bytes) -> bool:
 def part_failed_starts(
     launches: list[Launch], body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]
 ) -> list[Launch]:
-    """Return the launches of a log; each start that failed before the first step of the log is one of its own.
+    """Return the launches of a log; each start that failed before the first step is a launch of its own.
 
     After a failure, a start must print the opening of the log again, and ``OF_START`` of the kinds of lines before the first
     failure (all of them if they are few); or a command is printed there. If a launcher reports a restart, or several processes

@@ -168,7 +168,7 @@ def _of_kind(kind: str, source: Source) -> Source:
 
 
 def _displaced(places: Floats) -> Iterator[tuple[str, int, int]]:
-    """Yield for each group of displaced records ``PASTED`` or ``JUMP``, the index of the first, and how many follow in a row."""
+    """Yield each group of displaced records: ``PASTED`` or ``JUMP``, the index of the first one, and their number."""
     at, widest = 1, 0.0
     while at < len(places):
         rises = np.diff(places[at - 1 : at + PIECE])

@@ -46,8 +46,10 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """The log as such. ``line_count``: as ``wc -l``, and open last lines; ``record_count``: redraws count, too.
-    If there are several ``files``, the digest is that of their digests, each as hex digits and a newline."""
+    """Size, digest and counts of a log. ``line_count`` includes an open last line, ``record_count`` each redraw of a bar.
+
+    With several ``files`` the digest is that of their digests, each as hex digits and a newline.
+    """
 
     sha256: str
     size_bytes: int

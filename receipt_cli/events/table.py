@@ -390,7 +390,7 @@ class Log:
         return gathered(np.int64, size_of(rows), (np.searchsorted(places, each) for each in parts_of(numbers_in(rows))))
 
     def own_row(self, number: int, row: int) -> int:
-        """Return the row in a source of a row of the log."""
+        """Return the index in source ``number`` of the record that is row ``row`` of the log."""
         places = self.places[self.first[number]]
         return row - int(places.start) if isinstance(places, slice) else int(places.searchsorted(row))
 

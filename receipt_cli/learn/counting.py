@@ -180,7 +180,7 @@ def _counts(shape: Shape, at: int, vocabulary: Vocabulary) -> bool:
 
 
 def _falls_from_end(shape: Shape, at: int) -> bool:
-    """Return whether a counter with one total goes back from its total alone."""
+    """Return whether the counter has one fixed total and goes back only after it has reached the total."""
     column, falls = shape.columns[at], shape.falls(at)
     return column.kind == FRACTION and column.one_total and bool(falls) and all(b[at] == column.total for b, _ in falls)
 
@@ -315,7 +315,7 @@ def _resumed(column: Column, before: dict[int, float], after: dict[int, float], 
 
 
 def _slower(shape: Shape, others: list[int], steps: list[int]) -> int | None:
-    """Return the counter that is one further wherever the step begins again: ``iteration 3 step 2/50``, ``[3/9] batch 2/50``."""
+    """Return the first counter in ``others`` that rises each time the step starts again: ``iteration 3 step 2/50``."""
     for at in others if steps else ():
         other = max(steps, key=lambda place: shape.columns[place].rises)
         slow, fast = shape.columns[at], shape.columns[other]

@@ -300,7 +300,7 @@ def before_training(group: Group) -> bool:
 
 
 def induce(group: Group, name: str, others: Sequence[Reading]) -> Induced | None:
-    """Return the rule of a group: of its readings, and of those ``others`` that are the same records with other figures."""
+    """Return the rule that reads a group, and those ``others`` that begin alike and add figures; None if none fits."""
     main = group.main
     members = [main, *(r for r in sorted(group.readings, key=lambda r: (-r.shape.count, r.shape.first)) if r is not main)]
     if any(_torn(main.shape, other.shape) for other in others):

@@ -240,7 +240,7 @@ def _lacks_loss(reading: Reading, vocabulary: Vocabulary) -> bool:
 
 
 def _place(group: Group, choose: Callable[[list[int]], int]) -> int:
-    """Return the place of the counter of a group that ``choose`` takes of two, or of its first metric if none counts."""
+    """Return the place of the first or the last counter of a group, as ``choose`` picks; without counters, that of a metric."""
     main = group.main
     return choose(main.counter.places or [*main.roles][:1])
 

@@ -29,7 +29,7 @@ from receipt_cli.learn.vocabulary import Vocabulary
 
 
 def find_headings(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Reading]:
-    """Return the readings with a heading where the counter needs one: they count by it."""
+    """Return the readings; each whose counter starts again in every epoch gets the heading that announces its epochs."""
     opening, bare = [r for r in readings if _begins_epochs(r)], [r for r in readings if not r.roles and not r.evaluation]
     drawn = [r for r in bare if r.bar and r.counter.epoch == 0 and shows_share(r.shape)]  # ``Epoch 3: 100%|███|``
     few = [r for r in bare if r.counter.epoch is not None and len(r.names) < 2]
@@ -154,7 +154,7 @@ ONE_OF = 20
 
 
 def _heads_each(heads: Shape, epochs: Column, shape: Shape, column: Column) -> bool:
-    """True where a line that counts precedes the first record, and each whose counter starts again; the last may lack records."""
+    """Return whether a heading precedes the first record, and each record at which the counter starts again."""
     spare = heads.count // ONE_OF
     each = column.drops > 0 and -spare < heads.count - column.drops <= 2 + spare and heads.first < shape.first
     return each and epochs.drops <= spare and epochs.rises >= heads.count - 1 - 2 * spare
@@ -201,7 +201,7 @@ def in_turn(heads: Shape, records: Shape, *, again: int = 0) -> bool:
 
 
 def beginning(reading: Reading) -> tuple[bytes, ...]:
-    """Return the words of three letters or more before the first counter, or before the first metric; without a bar's before."""
+    """Return the long words before the first counter, or metric if none counts; those of a bar in front are left out."""
     first = min(reading.counter.places or list(reading.roles)[:1], default=0)
     texts = reading.shape.literals[reading.glued + 1 if reading.glued < first else 0 : first + 1]
     return tuple(word for text in texts for word in _LONG_WORD.findall(text.lower()))

@@ -183,7 +183,7 @@ def _behind(right: str, vocabulary: Vocabulary) -> str:
 
 @lru_cache(maxsize=4096)
 def _name(left: str, vocabulary: Vocabulary) -> tuple[str, bool, bool]:
-    """Return the name that ends the literal ``left``, whether a separator follows it, and whether a bracket does."""
+    """Return the name at the end of ``left``, whether a separator follows the name, and whether an opening bracket does."""
     text = _MADE_BY.sub("", left.rstrip())
     opening = _OPENING.search(text)
     if opening is not None:

@@ -66,7 +66,7 @@ def find_groups(readings: Iterable[Reading]) -> list[Group]:
 
 
 def _with_marked(groups: Sequence[Group]) -> list[Group]:
-    """Return the groups, each with those of the same records with a mark before them: ``[BEST] Epoch 3: loss 1.2``.
+    """Return the groups; each gets the readings of records that differ only by a mark in front: ``[BEST] Epoch 3: ...``.
 
     These fill the gaps between the others: together they count one sequence in the order of the log, and no value comes twice.
     """

@@ -107,7 +107,7 @@ class Column:
         return max(0, self.count - 1 - self.rises)
 
     def add(self, token: Token) -> bool:
-        """Add a value; return whether it goes back."""
+        """Add the value of a token to the column; return whether it is smaller than the value before."""
         value = token.value
         if value is None or value != value:
             self.integer = self.integer and value is None
@@ -202,7 +202,7 @@ class Shape:
         return own[: len(own) - len(end)] if alike and next(kinds) == next(kinds) else None
 
     def falls(self, at: int) -> list[tuple[dict[int, float], dict[int, float]]]:
-        """Return the ``drops`` in which the column ``at`` went back."""
+        """Return the pairs of values (before, after) for each kept record at which the column ``at`` went back."""
         return [(before, after) for before, after in self.drops if at in before and at in after and after[at] < before[at]]
 
     def add_all(self, records: Sequence[Found]) -> None:

@@ -112,7 +112,7 @@ class Table:
                 self.sample = self.sample or row.group().strip()
 
     def _header(self, text: bytes) -> int | None:
-        """Return where the first row below a header begins: right below it, or else below lines of other writers."""
+        """Return the position of the first row of a table: below its header, or after a few other lines; None without one."""
         for found in _FIRST.finditer(text):
             if self._open(found[1], found[2]):
                 return found.start(2)

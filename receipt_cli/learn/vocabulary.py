@@ -60,7 +60,7 @@ class Vocabulary:
         return _spelled(self, text)
 
     def pattern(self, text: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-        """Return the compiled pattern of ``spelled``."""
+        """Return ``text`` compiled as a pattern, in which ``<name>`` stands for any word of the list of that name."""
         return _compiled(self, text, flags)
 
     def english(self, text: str) -> str:

@@ -375,7 +375,7 @@ class PhaseTime:
             self.tally.add("compilation", seconds, measured=False, count=len(early))
 
     def _steps(self, rooms: Sequence[float | None]) -> tuple[Work | None, float | None]:
-        """Return the time of the steps that stand, and of those that were superseded."""
+        """Return the seconds in steps that stand, and the seconds in steps that a later attempt repeated; None if unknown."""
         total = self._total()
         by_clock = self._by_clock(rooms)
         wasted = by_clock[1] if by_clock is not None else None if self.times is None else self.times.wasted

@@ -290,7 +290,7 @@ def find_pace(records: Records, marks: Placed, grain: float) -> float | None:
 
 
 def _mean_pace(records: Records, marks: Placed, grain: float, total: float, steps: int) -> float | None:
-    """Return the mean seconds of a step without stalls: each round leaves out the stalls that the mean before it shows."""
+    """Return the mean seconds of a step without stalls: compute it, leave out the stalls found with it, and repeat."""
     pace: float | None = None
     for _ in range(ROUNDS):
         found = find_stalls(records, marks, grain, Ordinary(pace)) if pace is not None else []
@@ -321,8 +321,11 @@ def _spans(records: Records, marks: Placed, part: slice) -> Floats:
 
 
 class Found(NamedTuple):
-    """A stall between two records. ``span``: the seconds between their stamps; ``cover``: the steps between them; ``superseded``:
-    whether the second one is; ``marked``: the index of the record after that if a mark is right before it, else None."""
+    """A stall between two records.
+
+    ``span``: the seconds between their stamps; ``cover``: the steps between them; ``superseded``: whether the second record is;
+    ``marked``: the index of the third record if a mark is right before it, else None.
+    """
 
     stall: Stall
     span: float

@@ -86,7 +86,7 @@ class Stamp(NamedTuple):
 
 
 class Stamps(NamedTuple):
-    """The first and the last stamp of some lines, and whether they name their zone: both values if only some do."""
+    """The first and the last stamp of some lines. ``zones`` holds True if any names its zone, False if any does not."""
 
     first: Stamp | None = None
     last: Stamp | None = None
