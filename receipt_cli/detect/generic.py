@@ -470,6 +470,8 @@ def _fields(rule: Rule, columns: RuleColumns, behind: bool, before: bool) -> Ite
 
 FEWEST = 3
 """Fewest records of one form that count as training; fewer may be a summary."""
+MOST_DIGITS = 19
+"""Digits from which on a number counts nothing."""
 _NUMBER = compile_later(rb"\d+(?:\.\d+)?")
 _WORDS = compile_later(rb"[a-z]+")
 _DRAWN = compile_later(rb"(?i)\d/\d+ \[[^\]\r\n]{0,200}?loss[ :=]{1,3}[-+]?[\d(n]")
@@ -516,7 +518,11 @@ def _counter(records: Sequence[bytes]) -> list[int]:
         return []
     again = _DRAWN.search(records[0]) is not None
     columns = list(zip(*(_NUMBER.findall(record) for record in records), strict=False))
-    rising = [n for n, column in enumerate(columns) if all(t.isdigit() for t in column) and _rises([*map(int, column)], again)]
+    rising = [
+        n
+        for n, column in enumerate(columns)
+        if all(t.isdigit() and len(t) < MOST_DIGITS for t in column) and _rises([*map(int, column)], again)
+    ]
     varied = any(len(set(column)) > 1 for n, column in enumerate(columns) if n not in rising[:1])
     return sorted({*map(int, columns[rising[0]])}) if varied and rising else []
 

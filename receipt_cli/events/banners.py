@@ -32,6 +32,8 @@ MOST_STARTS = 100
 """Most restarts of steps that are compared: a log with more is of several processes, or of a loop."""
 MOST_LINES = 4000
 """Most lines before a first step that are compared: the nearest ones."""
+MOST_DIGITS = 19
+"""Digits from which on a number counts nothing."""
 _COMMAND = compile_later(
     rb"(?:[\w.@~:/()\[\] -]{0,80}[$#%>] |\++ )(?:\w{1,60}=\S{0,200} ){0,20}(?:\S{0,80}/)?"
     rb"(?:python[\d.]{0,5}|torchrun|accelerate|deepspeed|srun|mpirun|bash|sh) \S"
@@ -101,7 +103,7 @@ def _come_again(banner: Sequence[bytes], texts: Sequence[bytes], least: int) -> 
     If one of the lines counts on otherwise, they are of a loop."""
     known = {*banner}
     common = known.intersection(texts)
-    one, other = run_in(tuple(banner)), run_in(tuple(texts))
+    one, other = (run_in.__wrapped__(tuple(lines)) for lines in (banner, texts))
     if None not in (one, other) and one != other:
         return True
     if len(common) < max(least, len(known) / 2):
@@ -114,8 +116,8 @@ def _come_again(banner: Sequence[bytes], texts: Sequence[bytes], least: int) -> 
 def _counts_on(before: bytes, text: bytes) -> bool:
     """Return whether two lines of one form differ in one number, which is one higher in ``text``."""
     numbers = zip(_DIGITS.findall(before), _DIGITS.findall(text), strict=True)
-    rises = [int(new) - int(old) for old, new in numbers if new != old]
-    return rises == [1]
+    rises = [(old, new) for old, new in numbers if new != old]
+    return len(rises) == 1 and max(map(len, rises[0])) < MOST_DIGITS and int(rises[0][1]) - int(rises[0][0]) == 1
 
 
 def part_failed_starts(

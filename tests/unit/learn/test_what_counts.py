@@ -320,3 +320,13 @@ def test_records_without_a_number_begin_anew_below_a_line_that_comes_again(headi
 def test_a_heading_that_counts_on_begins_no_run() -> None:
     lines = [line for turn in range(4) for line in [f"round {turn}", "sampling", *(f"loss {3 - turn / 4:.2f}" for _ in range(9))]]
     assert receipt_of(lines)["derivation"].get("launches") is None
+
+
+def test_numbers_of_thousands_of_digits_count_nothing() -> None:
+    """Python refuses to convert them."""
+    long = 6000 * "9"
+    start = ["loading the data", f"config {long}", "name x"]
+    epochs = [f"epoch {at} loss {2 - at / 20:.3f}" for at in range(20)]
+    log = [*start, *epochs, *start[:1], f"config {long[:-1]}8", *start[2:], *epochs]
+    log += [f"Iter {long}{at} | ppl {at / 3:.3f} | loss ({at})" for at in range(5)]
+    assert receipt_of(log)["summary"]["steps"]["last"] == 19
