@@ -13,7 +13,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -213,9 +213,10 @@ def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers:
     parts: list[Gathered] = []
     try:
         near = {name: list(_lines_of(gathered.body, name)) for name in gathered.body.near}
-        borders = [border for gap in gaps for border in find_borders(engine, source, gap, openings, near)]
-        if len(borders) >= MOST_PARTS:
-            return []
+        found = [find_borders(engine, source, gap, openings, near) for gap in gaps]
+        if sum(map(len, found)) >= MOST_PARTS:
+            found = [first[:1] for first in found]  # the starts that came to no step stay with the next run
+        borders = chain.from_iterable(found)
         for before, until in pairwise([start, *borders, end]):
             again = source.excerpt(before or 0, until)
             if again is None:

@@ -306,6 +306,19 @@ def test_a_short_banner_that_comes_again_begins_a_run(counted: bool, runs: int) 
     assert [summary["metrics"]["loss"][name] for name in ("first", "last")] == [2.7, pytest.approx(1.725)]
 
 
+@pytest.mark.parametrize(("failed", "runs"), [(0, 2), (5, 7), (90, 2)])
+def test_each_start_without_a_step_is_a_run_unless_there_are_too_many(failed: int, runs: int) -> None:
+    lines: list[str] = []
+    for launch in range(failed + 2):
+        at = f"2026-03-0{1 + launch // 24} {launch % 24:02d}:00:00"
+        lines += [line.format(at=at) for line in START]
+        records = 40 if launch in (0, failed + 1) else 0
+        lines += [f"{at} INFO epoch {k + 1} loss: {3 - bool(launch) / 10 - k / 40:.4f}" for k in range(records)]
+    receipt = receipt_of(lines)
+    assert (receipt["derivation"]["launches"]["count"], receipt["summary"]["steps"]["record_count"]) == (runs, 40)
+    assert receipt["summary"]["metrics"]["loss"]["first"] == 2.9
+
+
 @pytest.mark.parametrize("heading", ["=== my trainer v0.3 ===", "Fold {n}"])
 def test_records_without_a_number_begin_anew_below_a_line_that_comes_again(heading: str) -> None:
     lines = [
