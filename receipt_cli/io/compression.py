@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from pathlib import PurePath
 from typing import Any, NamedTuple, cast
@@ -90,7 +91,7 @@ def _skip_padding(raw: bytes, read: Read) -> bytes:
             return raw if len(raw) >= HEAD else raw + read(HEAD - len(raw))
 
 
-class _Decoder:
+class _Decoder(ABC):
     """Decoder of one member of a stream. After ``feed``, ``rest`` is the unused input."""
 
     def __init__(self, inner: Any, *errors: type[Exception]) -> None:
@@ -102,8 +103,9 @@ class _Decoder:
     def eof(self) -> bool:
         return bool(self.inner.eof)
 
+    @abstractmethod
     def feed(self, raw: bytes) -> Iterator[bytes]:
-        raise NotImplementedError
+        """Yield the output of a piece of the member."""
 
 
 class _Gzip(_Decoder):
