@@ -9,7 +9,7 @@ from itertools import accumulate, islice, pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
-from receipt_cli.events.launches import SAID_DONE
+from receipt_cli.events.launches import DAY, SAID_DONE
 from receipt_cli.events.starts import configures
 from receipt_cli.io.source import Source
 from receipt_cli.patterns import compile_later
@@ -21,9 +21,9 @@ STOPS = ("cause", "stop", "exit_code")
 """Roles of markers after which a run does not go on: before the second run's first step they belong to the first run."""
 MOST_LINES = 4000
 """Lines between two trainers that are examined one by one; in a longer gap the second trainer starts at its own records."""
-SILENCE, APART, DAY = 60, 3600, 86400
-"""Seconds of silence after which a program may have started; seconds between two runs from which line times decide; and
-seconds from a run beyond which a line near the other run is not its own (an evaluation may take hours)."""
+SILENCE, APART = 60, 3600
+"""Seconds of silence after which a program may have started, and between two runs from which line times decide. Beyond a day
+from a run, a line near the other run is not its own: an evaluation may take hours."""
 STAMPED = 100
 """Bytes at the start of a line that are searched for a timestamp."""
 READ = 3
@@ -133,6 +133,15 @@ class _Sides:
         return one, other
 
     @cached_property
+    def silences(self) -> list[float]:
+        """The seconds before each line since the last line with a time; NaN if either has none."""
+        found, before = list[float](), math.nan
+        for clock in self.clocks:
+            found.append(clock - before)
+            before = clock if clock == clock else before
+        return found
+
+    @cached_property
     def collector(self) -> bytes:
         """The head that a log collector put before all lines."""
         return _collector((*self.around[0], *self.lines, *self.around[1]))
@@ -211,13 +220,8 @@ class _Sides:
 
     def behind_silence(self, places: Sequence[int]) -> int | None:
         """Return the index in ``places`` after the longest silence, None if none lasts ``SILENCE`` seconds."""
-        silences: dict[int, float] = {}
-        before = math.nan
-        for at, clock in enumerate(self.clocks):
-            silences[at] = clock - before
-            before = clock if clock == clock else before
-        long = [place for place in places if silences[place] >= SILENCE]
-        return max(long, key=lambda place: (silences[place], -place), default=None)
+        long = [place for place in places if self.silences[place] >= SILENCE]
+        return max(long, key=lambda place: (self.silences[place], -place), default=None)
 
 
 def _traced(lines: Sequence[bytes]) -> Iterator[int]:

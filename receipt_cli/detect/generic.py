@@ -21,6 +21,7 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.resources import load_shipped
 from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explained, read_records
 from receipt_cli.errors import InputError
+from receipt_cli.events.banners import MOST_DIGITS
 from receipt_cli.events.epochs import count_epochs
 from receipt_cli.events.runs import read_events
 from receipt_cli.events.step_numbers import number_steps
@@ -470,8 +471,6 @@ def _fields(rule: Rule, columns: RuleColumns, behind: bool, before: bool) -> Ite
 
 FEWEST = 3
 """Fewest records of one form that count as training; fewer may be a summary."""
-MOST_DIGITS = 19
-"""Digits from which on a number counts nothing."""
 _NUMBER = compile_later(rb"\d+(?:\.\d+)?")
 _WORDS = compile_later(rb"[a-z]+")
 _DRAWN = compile_later(rb"(?i)\d/\d+ \[[^\]\r\n]{0,200}?loss[ :=]{1,3}[-+]?[\d(n]")

@@ -80,9 +80,9 @@ def _losses_back(steps: EventTable) -> Integers:
     losses = steps.metric("loss")
     values = np.full(len(steps), np.nan)
     values[numbers_in(losses.rows)] = losses.values
-    for number in (np.flatnonzero(np.diff(steps.line) > 1) + 1).tolist():
+    for number in (np.flatnonzero((np.diff(steps.line) > 1) & (np.diff(values) > 0)) + 1).tolist():
         first, before, now = values[[begin, number - 1, number]].tolist()
-        if number - begin > 1 and 2 * (first - now) < now - before and now > before:
+        if number - begin > 1 and 2 * (first - now) < now - before:
             found.append(number)
             begin = number
     return np.array(found, np.int64)

@@ -38,7 +38,7 @@ NO_BANNERS: Mapping[int, bool] = MappingProxyType({})
 MEMORY = "cuda_oom"
 """The reason of a failure that a program may catch to begin anew with a smaller batch."""
 DAY = 86400
-"""Seconds after which steps that begin anew, without a restart that a launcher reports, are of another run."""
+"""Seconds of a day. Steps that begin anew after so long, without a restart that a launcher reports, are of another run."""
 LONG = 8
 """Fewest records of a launch that are more than a few pasted lines."""
 LEAD = 1000
@@ -374,8 +374,10 @@ class _Walk:
             return False
         if self.ended or track.reached_plan or self.starts.are_earlier(index, track, introduced=introduced):
             return True
-        if introduced and (not self.starts.are_repeated(index, track) or self.banners.get(event.at, True)):
-            return not self.starts.are_repeated(index, track)
+        if introduced and not self.starts.are_repeated(index, track):
+            return True
+        if introduced and self.banners.get(event.at, True):
+            return False
         if self._contest(index, track):
             return False
         first, many = self.starts.folds(self.starts.key(index))

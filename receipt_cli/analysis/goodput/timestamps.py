@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.events.launches import END
+from receipt_cli.events.launches import DAY, END
 from receipt_cli.events.streams import Gathered
 from receipt_cli.events.table import EventTable
 from receipt_cli.numeric.array_types import Floats, Integers
@@ -32,7 +32,7 @@ class ClockSkip(NamedTuple):
     after: float
 
 
-HOUR_S, _DAY_S = 3600.0, 86400.0
+HOUR_S = 3600.0
 MOST_GAPS = 16
 """Most gaps that are looked at."""
 _SPRING = (3, 4, 9, 10)
@@ -51,7 +51,7 @@ def skips_hour(gap: ClockSkip, usual: float) -> bool:
     more = gap.after - gap.before - HOUR_S
     if not -1 <= more <= max(5.0, 3 * usual) or usual > _USUAL_S or gap.after >= _SINCE_1970:
         return False
-    midnight = math.floor(gap.after / _DAY_S) * _DAY_S
+    midnight = math.floor(gap.after / DAY) * DAY
     day = datetime(1970, 1, 1) + timedelta(seconds=midnight)
     hidden = any(gap.before < midnight + h * HOUR_S and gap.after >= midnight + (h + 1) * HOUR_S for h in range(_HOURS))
     return hidden and day.weekday() == 6 and day.month in _SPRING
@@ -281,7 +281,7 @@ def find_life(
     steps, with nothing between, is another start of the program.
     """
     walk = _stamps_of(events, start, edges)
-    days = [gap.line for gap in walk.hours if gap.after - gap.before >= _DAY_S]
+    days = [gap.line for gap in walk.hours if gap.after - gap.before >= DAY]
     first, until = max((n for n in days if n <= steps[0]), default=0), min((n for n in days if n > steps[1]), default=END)
     if first or until < END:
         head = Stamps.of([edges.head.first] if edges.head.first is not None and not first else [])
