@@ -62,6 +62,8 @@ _COMMA = compile_later(rb"(?<![\d,.])(\d{1,18}),(\d++)(?![,.]\d)")
 _THOUSANDS = compile_later(rb"(?<![\w,.])\d{1,3}(?:,\d{3})++\.\d++(?![,.]\d)")
 _SEPARATED = compile_later(rb"(?:(?:'|\xe2\x80\x99|\xc2\xa0|\xe2\x80[\x89\xaf])\d{3})++(?!\d)|(?: \d{3})++\.\d")
 """What follows the first digits of a number whose thousands a blank or an apostrophe separates."""
+_DIVIDED = compile_later(rb"\d(?:[ ',]|\xe2\x80[\x89\x99\xaf]|\xc2\xa0)\Z")
+"""The text of a cell before a number that is only a part of the cell's."""
 _HEXADECIMAL = compile_later(rb"(?<!\w)[-+]?0[xX][\da-fA-F.]*+(?:[pP][-+]?)?\Z")
 _BOUND = compile_later(rb"[\s:=][<>]\Z")
 """Before a number: a mark that says it is a bound, and no value."""
@@ -198,6 +200,8 @@ def _numbers(
     for name, span in _cells(record, rule, event):
         spec = rule.fields.get(name)
         doubt = _doubt(record, spec, event, span) or (PART if torn is not None and span[1] >= torn - 1 else None)
+        if _DIVIDED.search(record, event.spans.get(name, span)[0], span[0]):
+            doubt = PART  # the pattern of a value takes the end of its cell
         if doubt is not None:
             doubts.append((name, doubt))
         measured = spec is not None and spec.target[1].endswith(("_s", "_bytes", "_per_device"))  # a time, a rate, or bytes

@@ -175,3 +175,24 @@ def test_an_import_certifies_no_loss_that_is_not_finite(tmp_path: Path, name: st
     path = tmp_path / name
     path.write_text(written[: found.end(1)] + form.format(text) + written[found.end() :], "utf-8")
     assert import_document(str(path))["checks"]["finite_losses"] is not True
+
+
+SEPARATORS = [" ", "'", "\N{RIGHT SINGLE QUOTATION MARK}", "\N{NARROW NO-BREAK SPACE}", "\N{NO-BREAK SPACE}", ","]
+WHOLE = ("JSON lines", "table")
+"""Readers of cells with an end of their own: one that is no number is none."""
+
+
+@cases
+@quick
+@given(at=st.integers(1, COUNT - 1), thousands=st.integers(1, 999), separator=st.sampled_from(SEPARATORS))
+def test_no_part_of_separated_thousands_is_a_loss(reader: str, tmp_path: Path, at: int, thousands: int, separator: str) -> None:
+    losses = [*LOSSES[:at], f"{thousands}{separator}204.5511", *LOSSES[at + 1 :]]
+    assert figures(stated(reader, losses, tmp_path / "run.log")) <= TRUE | {1000 * thousands + 204.5511}
+
+
+@pytest.mark.parametrize("reader", [name for name in READERS if name not in WHOLE])
+@quick
+@given(at=at, printed=st.sampled_from(["<0.001", ">999.0", "0x1.4p+2", "-0x1p-3"]))
+def test_a_bound_and_a_hexadecimal_number_are_no_loss(reader: str, tmp_path: Path, at: int, printed: str) -> None:
+    losses = [*LOSSES[:at], printed, *LOSSES[at + 1 :]]
+    assert figures(stated(reader, losses, tmp_path / "run.log")) <= TRUE
