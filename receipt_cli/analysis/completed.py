@@ -219,7 +219,7 @@ def fails_at_start(lines: Mapping[int, bytes], failure: int) -> bool:
 
 
 def _records(line: bytes) -> Iterable[bytes]:
-    """Return the records of a line without their heads."""
+    """Return the records of a line (each carriage return ends one), without the time stamps and prefixes before them."""
     return (behind_heads(record) for record in plain(line + b"\n").replace(b"\r", b"\n").split(b"\n") if record.strip())
 
 

@@ -46,7 +46,7 @@ class Marked:
 
 
 def mark(sample: bytes, spans: Mapping[str, tuple[int, int]]) -> Marked | None:
-    """Return ``sample`` with the byte ``spans`` of its fields marked; None if a field is not inside a number."""
+    """Split ``sample`` at its numbers, and note which number holds each field (name → byte span); None if one is in no number."""
     parts = [part.decode("latin-1") for part in split(sample)]
     inside: list[list[tuple[int, int, str]]] = [[] for _ in parts[1::2]]
     at = placed = 0

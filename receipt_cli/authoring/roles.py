@@ -312,7 +312,7 @@ class Guess(NamedTuple):
 
 
 def guesses(readings: Sequence[Reading]) -> Iterator[Guess]:
-    """Yield guesses for the first ``readings`` of a survey, those most like training records first."""
+    """Yield guesses which numbers are step and loss: one for each of the readings that are most like training records."""
     for reading in readings[:MOST_GUESSES]:
         guess = _guess([assign(reading, {})])
         if guess is not None:

@@ -157,7 +157,10 @@ def gaps_of_launches(launches: Sequence[Launch]) -> list[Gap]:
 
 
 def _may_be_read_alone(before: Launch, launch: Launch) -> bool:
-    """Return whether a launch can be read alone; in generic reading, if it has the step rules of the one before."""
+    """Return whether a launch can have a receipt of its own, read without the rest of the log.
+
+    A launch read by learned rules can if its step rules are those of the launch ``before`` it, and no doubt is on it.
+    """
     if launch.events[0].grammar.id != INDUCED:
         return True
     one, other = ({source.rule.name for source in run.events.sources if source.is_step} for run in (before, launch))

@@ -74,8 +74,10 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, boo
 
 
 def _losses_back(steps: EventTable) -> Integers:
-    """Return the numbers of the steps, after other lines, whose loss is back near the first one since the last such step, or
-    above it."""
+    """Return the indices of the steps at which the loss jumps back to where the training began, or above that.
+
+    Other lines must stand before such a step. The next one is compared with the loss of the step found last.
+    """
     found, begin = list[int](), 0
     losses = steps.metric("loss")
     values = np.full(len(steps), np.nan)

@@ -260,8 +260,10 @@ def printed_by(row: Row) -> Hashable:
 
 
 def alone(table: EventTable) -> tuple[EventTable, list[Problem]]:
-    """Return the table of a launch without interleaving processes, except the last to print, and the problem.
-    The table is returned unchanged if its steps do not show such processes."""
+    """Keep one process, the last to print, if several print their own steps in turns; return the table and the problem.
+
+    The table is returned unchanged if its steps do not show such processes.
+    """
     counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & ~np.isnan(table.steps)
     steps = table.steps[counts]
     if int(np.count_nonzero(steps[1:] < steps[:-1])) < TURNS or len(table) > MOST_SINGLE:

@@ -196,7 +196,7 @@ class _Walk:
         return {key: ahead[key].between(begin, ahead[key].before(index)) for key, begin in self.begun_at.items()}
 
     def _noted(self) -> Integers:
-        """Return the rows (ascending) that may change something, whatever comes before them."""
+        """Return the rows (ascending) at which a launch may begin or end, whatever comes before them."""
         wanted = np.array(self.events.by_source(lambda source: source.rule.event in ("header", "compile", "end")))
         for coming in self.starts.ahead.values():
             planned = self.events.column("planned")[coming.rows]

@@ -254,7 +254,10 @@ class Starts:
         return False
 
     def folds(self, key: Key) -> tuple[float, bool]:
-        """Return the position at which the first run of a kind begins, and whether there are many runs of sufficient length."""
+        """Return the first position of the records of a kind, and whether they start there often enough to be folds.
+
+        ``FOLDS`` starts are needed, with ``FOLDS`` records each on average.
+        """
         if key not in self.known_folds:
             places, back = self.ahead[key].places, self.ahead[key].back
             starts = 1 + int(np.count_nonzero(back & (places == places[0])))  # a record printed twice is no start

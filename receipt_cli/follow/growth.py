@@ -228,7 +228,10 @@ class Growth:
     def __init__(
         self, path: str, plan: Plan, *, once: bool, workers: int | None = None, coming: LiveArrivals | None = None
     ) -> None:
-        """``once`` as in ``Followed``; ``workers`` are for the second reading of an unrecognised log; ``coming``: its times."""
+        """Read ``path`` by ``plan``; ``once``: its bytes can be read only once; ``coming`` holds the times at which lines came.
+
+        ``workers`` processes read a log again that no grammar recognised.
+        """
         self._coming = coming
         self.source = Followed(path, once=once)
         self._stream = Stream((self.source,), (Path(path).name,))

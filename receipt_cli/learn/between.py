@@ -233,10 +233,11 @@ def _epoch_before(reading: Reading, at: int) -> int | None:
 
 
 def induce_companions(training: Training, main: Induced, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Induced]:
-    """Return the rules of the lines with values of a record of ``training``: behind each, or behind or before an epoch.
+    """Return rules for lines of their own that print more values of a training record, or values of a whole epoch.
 
-    ``main`` is the rule of the records. Of an epoch only metrics of the registry are read: they hold for its last record, or, if
-    they are printed before it, for its first.
+    ``main`` is the rule of the training records. Such a line follows each record, or stands after or before the records of an
+    epoch. Of an epoch only metrics of the registry are read: they hold for its last record, or, if they are printed before it,
+    for its first.
     """
     found: list[Induced] = []
     known = set(main.fields)

@@ -80,7 +80,7 @@ class Explanation:
 
     @property
     def sure(self) -> bool:
-        """True for a training loss beside what counts."""
+        """True if the loss is certain: its record also prints a counter, or a rule names it."""
         return self.group.main.sure if self.group is not None else any("loss" in rule.fields for rule in self.rules)
 
     @property
@@ -97,7 +97,7 @@ class Explanation:
         return (self.count, *((columns[at].first, columns[at].last) for at in counter.places))
 
     def rivals(self, other: Explanation) -> bool:
-        """Return whether both cannot be read: they stand among each other, and give other steps, or each a loss."""
+        """Return whether only one of both can be right: their records mix, and both give a loss, or they give different steps."""
         (first, last), (begin, end) = self.span, other.span
         losses = all(e.group is None or e.group.main.loss is not None for e in (self, other))
         return first <= end and begin <= last and (losses or self.outcome != other.outcome)

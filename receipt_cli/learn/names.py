@@ -92,7 +92,11 @@ class Sort(NamedTuple):
 
 
 def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Name]:
-    """Return the name of each column of ``shape``. What a bar that ends with column ``glued`` is of, the rest need not be."""
+    """Return the name of each column of ``shape``.
+
+    ``glued`` is the last column of a progress bar at the beginning of the line, -1 without one: the stage that the bar names
+    (``val: 100%|###| 5/5``) does not name the columns after it.
+    """
     sorts = tuple([Sort.of(column) for column in shape.columns])
     return _in_company(names_alone(tuple(shape.literals), sorts, vocabulary, glued), shape, vocabulary)
 
@@ -270,7 +274,7 @@ def _slashed(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[Na
 
 
 def _bare_pair(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[Name]:
-    """Return the names where ``train 0.27 val 0.11`` is all that a record says of its losses: nothing on it is called one."""
+    """Name two numbers training and validation loss if a record calls no number a loss, but prints ``train 0.27 val 0.11``."""
     if any({*name.spelled} & {"loss", *vocabulary.scores} or name.words in vocabulary.loss for name in names):
         return names
     plain = [c.kind == NUMBER and not c.integer and n.unit is None for c, n in zip(shape.columns, names, strict=True)]

@@ -80,7 +80,7 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
 def _rivals(
     shape: Shape, names: list[Name], roles: list[Role | None], metrics: dict[int, Role], vocabulary: Vocabulary
 ) -> tuple[str, ...]:
-    """Return the labels of the chosen loss and of another that is as sure: both name one kind of loss, or neither does."""
+    """Return the labels of two columns that may equally be the loss: both name a kind of loss, or neither; () without two."""
     chosen = next((at for at, role in metrics.items() if role.kind == LOSS and role.rank < PLAIN), None)
     for at, role in enumerate(roles if chosen is not None else ()):
         if chosen is None or role is None or role.kind != LOSS or at == chosen or role.rank >= PLAIN:

@@ -73,7 +73,10 @@ def _separator(text: bytes) -> bytes:
 
 
 def _parted(line: bytes) -> tuple[bytes, list[bytes]]:
-    """Return what parts the records of a line, and these, each behind the head of the line; nothing if it prints one."""
+    """Split a line that prints several records; return the text between them, and each record with the prefix of the line.
+
+    Of a line with one record: ``(b"", [line])``.
+    """
     at = core_start(line)
     head, parts = line[:at], _NUMBER.split(line[at:].rstrip())
     texts, count = parts[::2], len(parts) // 2

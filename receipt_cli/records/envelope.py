@@ -230,7 +230,7 @@ def heads_of(record: bytes) -> tuple[Head, ...]:
 
 
 def form_of_heads(record: bytes) -> bytes | None:
-    """Return a cache key that fixes the lengths of the record's heads, or None for a long record."""
+    """Return a key that records with equally long prefixes (time stamp, level, rank) share; None for a long record."""
     if len(record) > _SHORT:
         return None
     masked = record.translate(MASK)

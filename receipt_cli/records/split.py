@@ -131,7 +131,7 @@ _NONFINITE = compile_later(
 
 
 def may_spell(raw: bytes) -> bool:
-    """Return whether a number in the records may be one that ``spell_nonfinite`` spells."""
+    """Return whether the records may contain NaN or infinity in a spelling that ``spell_nonfinite`` rewrites."""
     lowered = raw.lower()  # most records have none of these three
     return (b"nan" in lowered or b"inf" in lowered or b"#" in raw) and any(sign in raw for sign in _NONFINITE_SIGNS)
 

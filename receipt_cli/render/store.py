@@ -186,7 +186,7 @@ def render_failures(rows: Sequence[Row], groups: Sequence[Row], style: Style, li
 
 
 def short_id(run_id: str) -> str:
-    """Return the first digits of a run's digest, with the number of an earlier run of its log."""
+    """Return a run's id for people: eight digits, and the number of the run if later runs follow it in its log."""
     return run_id[:8] + run_id[64:]
 
 

@@ -171,7 +171,7 @@ def _read_whole(record: bytes, rule: Rule, event: Extraction) -> None:
 
 
 def _lead(record: bytes, begin: int, start: int) -> str:
-    """Return the words between the envelope, or the previous record on the line, and a record."""
+    """Return the words before a record that begins at ``start``, without time stamps, prefixes and earlier records."""
     ends = [begin, *(end for end in head_ends(record) if begin < end and not record[start:end].strip())]
     text = record[ends[-1] : start]  # a blank of the envelope may be the match's
     if in_json_string(text):

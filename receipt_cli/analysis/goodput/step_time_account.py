@@ -359,7 +359,10 @@ class PhaseTime:
         return working, more, whole
 
     def _outside(self, which: int) -> float:
-        """Return how many seconds of the first record lie before the wall time: of its steps (0) or of the excess (1)."""
+        """Return the seconds that the first record accounts for, but that lie before the measured wall time begins.
+
+        ``which``: 0 for the seconds of its steps, 1 for their excess over later steps.
+        """
         return self._leads[2][which] - float(self._leads[which][0])
 
     # --- the steps ----------------------------------------------------------------------------------------------------

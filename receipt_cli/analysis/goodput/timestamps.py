@@ -193,7 +193,7 @@ def _may_have_stamps(masked: bytes) -> bool:
 
 
 def _stamped(line: bytes) -> Sequence[tuple[int, int, bool]]:
-    """Return the spans of a line that may be its stamp, its heads and its end, each with whether it names a zone."""
+    """Return the spans of a line that may contain its time stamp: ``(start, end, whether a time zone is named)``."""
     record = line.lstrip(b" ")
     blanks = len(line) - len(record)
     said = _SAID.search(record) if b"datetime: " in record else None

@@ -32,7 +32,7 @@ RECEIPT = "receipt"
 
 
 def kinds_of(files: Sequence[str]) -> list[str]:
-    """Return the kind of each file: of a document its own if it has a rule here, else ``RECEIPT``. Raises ``InputError``."""
+    """Return the kind of document in each file; ``RECEIPT`` for a log and for a kind without rules. Raises ``InputError``."""
     return [_kind(None if file == "-" else document_in(file)) for file in files]
 
 

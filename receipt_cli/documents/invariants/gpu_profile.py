@@ -1,4 +1,4 @@
-"""Rules of a GPU profile: its values follow from each other, and compared lanes have equal settings."""
+"""Rules of a GPU profile: its values follow from each other, and the measured programs (lanes) have equal settings."""
 
 from __future__ import annotations
 

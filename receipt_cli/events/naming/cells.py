@@ -153,8 +153,10 @@ class Notes:
         """Positions of the rows that joined a block: a row without a block of one rule may have joined one of another rule."""
 
     def problems(self) -> tuple[list[Problem], int]:
-        """Return the problems, with the first rows that belong to no block, and how many more such rows there are.
-        A row that several rules have no block for counts once, for the last of them."""
+        """Return the problems found, and how many are left out because only the first rows without a heading are named.
+
+        A row that several rules have no heading for counts once, for the last of them.
+        """
         seen: Integers = np.array(self.joined.whole()) if self.orphans else np.empty(0, np.int64)
         first: list[Problem] = []
         count = 0

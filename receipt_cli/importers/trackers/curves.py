@@ -271,7 +271,7 @@ def is_known(name: str) -> bool:
 
 
 def _drop_superseded(records: Sequence[tuple[_Place, Mapping[str, RecordValues]]]) -> None:
-    """Remove values of evaluations and ends from the step on at which a later attempt begins.
+    """Remove the evaluations and final values that a later attempt replaces: those at its first step or beyond.
 
     An attempt begins with its first training record; for other names also with their own first value. Superseded training
     records stay, because ``events`` counts them as for any restart.

@@ -166,7 +166,10 @@ def _row(names: Names, key: RuleKey, start: int, before: bytes, values: list[byt
 
 
 def _parts(names: Names, key: RuleKey, sample: bytes, event: Extraction) -> Iterator[bytes]:
-    """Yield the texts of a table or block record as values; raise ``_ForPython`` if they are not UTF-8."""
+    """Yield the cells of a table or block record as values of the kernel's program.
+
+    Raises ``_ForPython``, which leaves the record to the Python engine, if a cell is not UTF-8.
+    """
     origin: list[int] = []
     for begin, end in event.parts:
         raw = sample[begin:end]
