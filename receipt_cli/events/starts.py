@@ -254,7 +254,7 @@ class Starts:
         return False
 
     def folds(self, key: Key) -> tuple[float, bool]:
-        """Return the first position of the records of a kind, and whether they start there often enough to be folds.
+        """Return the first step (or epoch) of the records of a kind, and whether they come back to it often enough to be folds.
 
         ``FOLDS`` starts are needed, with ``FOLDS`` records each on average.
         """

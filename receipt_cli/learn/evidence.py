@@ -97,7 +97,7 @@ class Explanation:
         return (self.count, *((columns[at].first, columns[at].last) for at in counter.places))
 
     def rivals(self, other: Explanation) -> bool:
-        """Return whether only one of both can be right: their records mix, and both give a loss, or they give different steps."""
+        """Return whether only one of both can be right. Their records mix, and they give different steps or two losses."""
         (first, last), (begin, end) = self.span, other.span
         losses = all(e.group is None or e.group.main.loss is not None for e in (self, other))
         return first <= end and begin <= last and (losses or self.outcome != other.outcome)

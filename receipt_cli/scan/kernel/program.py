@@ -166,7 +166,7 @@ def _row(names: Names, key: RuleKey, start: int, before: bytes, values: list[byt
 
 
 def _parts(names: Names, key: RuleKey, sample: bytes, event: Extraction) -> Iterator[bytes]:
-    """Yield the cells of a table or block record as values of the kernel's program.
+    """Encode the cells of a table or block record for the compiled scanner (``native/kernel.c``).
 
     Raises ``_ForPython``, which leaves the record to the Python engine, if a cell is not UTF-8.
     """
