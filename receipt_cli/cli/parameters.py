@@ -14,7 +14,7 @@ import typer
 
 from receipt_cli.cli.commands import summaries
 from receipt_cli.cli.settings import find_settings
-from receipt_cli.errors import ReceiptError
+from receipt_cli.errors import ReceiptError, UsageError
 
 
 def _grammars() -> Iterable[tuple[str, str]]:
@@ -103,9 +103,21 @@ def Option(
     )
 
 
-def Output(help: str) -> Any:
-    """Return the option that names what a command writes."""
-    return Option("-o", "--output", help=help)
+def Output(help: str, *, dash: Literal["stdout", "kept", "refused"] = "refused") -> Any:
+    """Return the option that names what a command writes.
+
+    ``dash`` says what ``-o -`` is: ``stdout``, None for a command that prints without ``-o``; ``kept``, the path ``-``, which
+    the command knows; else a ``UsageError``, not a file of that name.
+    """
+
+    def checked(path: Path | None) -> Path | None:
+        if str(path) != "-" or dash == "kept":
+            return path
+        if dash == "stdout":
+            return None
+        raise UsageError("-o - is no file", why="this command does not write that to stdout", try_="-o FILE")
+
+    return typer.Option("-o", "--output", help=help, readable=False, callback=checked)
 
 
 Json = Annotated[bool, Option("--json", help="Print JSON for machines on stdout.")]

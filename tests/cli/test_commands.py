@@ -147,6 +147,16 @@ class TestWriting:
         assert invoke("parse", LOG, "-o", "-").stdout == invoke("parse", LOG, "--json").stdout
         assert invoke("header", "-o", "-").document["schema_version"].startswith("header/")
         assert b"\nno_match:" in invoke("grammar", "learn", LOG, "-o", "-").stdout
+        assert invoke("export", LOG, "--to", "csv", "-o", "-").stdout == invoke("export", LOG, "--to", "csv").stdout
+        for words in (
+            ("check", LOG),
+            ("report", tmp_path),
+            ("attest", LOG),
+            ("run", "-o", "-", "--", "true"),
+            ("export", LOG, "--to", "wandb"),
+        ):
+            done = invoke(*words) if "-o" in words else invoke(*words, "-o", "-")
+            assert (done.code, done.stdout) == (2, b"")
         assert not list(tmp_path.iterdir())
 
     def test_stdout_as_a_file_name(self, process: Invoke) -> None:

@@ -29,7 +29,9 @@ def export(
     to: Annotated[Name, Option(metavar="FORMAT", help=f"The format: {', '.join(get_args(Name))}.")],
     output: Annotated[
         Path | None,
-        Output("File to write; a folder for tensorboard, wandb and the runs of a store, a SQLite database for mlflow."),
+        Output(
+            "File to write; a folder for tensorboard, wandb and the runs of a store, a SQLite database for mlflow.", dash="stdout"
+        ),
     ] = None,
     max_steps: Annotated[int | None, Option(least=2, help="Maximum points per curve; longer curves are sampled evenly.")] = None,
     at: Annotated[

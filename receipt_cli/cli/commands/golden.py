@@ -16,7 +16,7 @@ from receipt_cli.errors import UsageError
 
 def make(
     runs: Annotated[list[str], Argument("RUN...", "Logs of good runs; those of one system are repeats of each other.")],
-    output: Annotated[Path | None, Output("Write the golden curves to this file; else to stdout.")] = None,
+    output: Annotated[Path | None, Output("Write the golden curves to this file; else to stdout.", dash="stdout")] = None,
     steps: Annotated[int | None, Option(least=1, help="Number of records of each curve, from the first; all by default.")] = None,
     tolerance: Annotated[
         float | None, Option(least=0, metavar="RATIO", help="Relative difference allowed, in place of the spread of the runs.")

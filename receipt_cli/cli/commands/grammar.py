@@ -133,7 +133,7 @@ def explain(
 
 def learn(
     log: Annotated[str, Argument("LOG", "The log, or - for stdin.")],
-    output: Annotated[Path | None, Output("Write the draft to this new file.")] = None,
+    output: Annotated[Path | None, Output("Write the draft to this new file.", dash="stdout")] = None,
     name: Annotated[
         str | None, Option("--id", metavar="ID", help="Id of the grammar; by default made from the file's name.")
     ] = None,
@@ -154,7 +154,6 @@ def learn(
     """
     if ask and (log == "-" or not sys.stdin.isatty()):
         raise UsageError("--ask needs a terminal", why="stdin is not a terminal", try_="--answer NAME=ROLE")
-    output = None if str(output) == "-" else output
     if output is not None:
         check_new(output)
     name, answers = proposal_id(name, output, log), read_answers(answer or ())

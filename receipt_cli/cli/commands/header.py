@@ -14,7 +14,7 @@ from receipt_cli.receipts.production import capture_header, rfc3339_now
 
 
 def header(
-    output: Annotated[Path | None, Output("Write to this file instead of stdout.")] = None,
+    output: Annotated[Path | None, Output("Write to this file instead of stdout.", dash="stdout")] = None,
     repository: Annotated[Path, Option("-C", "--repository", metavar="FOLDER", help="Folder with the .git of the run.")] = Path(
         "."
     ),

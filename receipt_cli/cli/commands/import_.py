@@ -41,7 +41,7 @@ def import_(
         Path | None, Option(metavar="FOLDER", help="Add the receipt of every run in the files and folders to this store.")
     ] = None,
     json_output: Json = False,
-    output: Annotated[Path | None, Output("Write the document to this file.")] = None,
+    output: Annotated[Path | None, Output("Write the document to this file.", dash="kept")] = None,
     name: RunName = None,
     lane: Lane = None,
     preset: Preset = None,

@@ -38,7 +38,8 @@ def parse(
     ],
     json_output: shared.Json = False,
     output: Annotated[
-        Path | None, Output("Write the receipt to this file or into this folder; with --all-runs, all receipts; - prints it.")
+        Path | None,
+        Output("Write the receipt to this file or into this folder; with --all-runs, all receipts; - prints it.", dash="kept"),
     ] = None,
     series: Annotated[
         Path | None, Option(help="Write each record to this Parquet file; with --all-runs, the runs' files to this folder.")

@@ -92,7 +92,9 @@ def check(files: Documents, json_output: Json = False) -> None:
 def migrate(
     files: Documents,
     to: Annotated[str | None, Option(metavar="KIND/X.Y", help="Version; the newest by default.")] = None,
-    output: Annotated[Path | None, Output("Write to this file; several FILEs: into this folder, under their names.")] = None,
+    output: Annotated[
+        Path | None, Output("Write to this file; several FILEs: into this folder, under their names.", dash="stdout")
+    ] = None,
     in_place: Annotated[
         bool, Option("--in-place", help="Replace each FILE; the original is kept beside it as NAME.DIGEST.json.")
     ] = False,
