@@ -7,7 +7,7 @@ printed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -19,11 +19,9 @@ from receipt_cli.events.table import (
     Row,
     Rows,
     at_rows,
-    before_in,
     chosen,
     distinct,
     mask_of,
-    numbers_in,
     where,
 )
 from receipt_cli.grammar.model import Rule
@@ -90,11 +88,12 @@ class Alike:
 
     def before(self, index: int) -> int:
         """Return how many of these records are before the row ``index``."""
-        return int(before_in(self.rows, np.array([index]))[0])
+        rows = self.rows
+        return min(max(index - rows.start, 0), len(self)) if isinstance(rows, slice) else int(rows.searchsorted(index))
 
     def row(self, number: int) -> int:
         """Return the row of one of these records by its number."""
-        return int(numbers_in(chosen(self.rows, slice(number, number + 1)))[0])
+        return self.rows.start + number if isinstance(self.rows, slice) else int(self.rows[number])
 
     def between(self, begin: int, end: int) -> Alike:
         """Return the records number ``begin`` to ``end`` (exclusive), such as those of one launch."""
@@ -127,16 +126,6 @@ class Alike:
         return self.table[self.row(len(self) - 1)]
 
     @property
-    def values(self) -> dict[float, Row]:
-        """The first record at each of the first ``COMPARED`` positions, by position, in the order in which they come."""
-        found: dict[float, Row] = {}
-        for number in range(len(self)):
-            found.setdefault(float(self.places[number]), self.table[self.row(number)])
-            if len(found) == COMPARED:
-                break
-        return found
-
-    @property
     def reached_plan(self) -> bool:
         """Whether the records have reached their last planned step."""
         planned = self.last_row.planned
@@ -150,6 +139,7 @@ class Starts:
         self.table = table
         self.ahead: dict[Key, Alike] = {}
         self.known_folds: dict[Key, tuple[float, bool]] = {}
+        self.looked: dict[Key, tuple[int, int, dict[float, Row]]] = {}
         stages, stage = self._stages()
         counts = table.by_source(lambda source: source.is_step) & ~np.isnan(table.positions)
         self.codes = np.full(len(table), -1, np.int16)
@@ -194,9 +184,11 @@ class Starts:
     def are_others(self, index: int, track: Alike) -> bool:
         """Return whether three or more records begin anew with another stride, other columns, or other values than ``track``.
         Values are other if they differ at all but a few of the common steps."""
-        begun, known = self._start(index).values, track.values
-        mine, theirs = [*begun], sorted(known)
-        if min(len(mine), len(theirs)) < FEWEST:
+        begun = _first_records(self._start(index))
+        mine = [*begun]
+        known = self._first_of(track) if len(mine) >= FEWEST else {}
+        theirs = sorted(known)
+        if len(theirs) < FEWEST:
             return False
         if mine[0] != track.places[0]:
             return _stride(mine) not in (None, _stride(theirs))
@@ -226,10 +218,19 @@ class Starts:
         begin = alike.before(index)
         return alike.between(begin, 1 + int(alike.ends[np.searchsorted(alike.ends, begin)]))
 
+    def _first_of(self, track: Alike) -> Mapping[float, Row]:
+        """Return ``_first_records`` of the records of a launch so far; those that were looked at before are not read again."""
+        kind, begin = self.key(track.row(0)), track.row(0)
+        if self.looked.get(kind, (-1,))[0] != begin:
+            self.looked[kind] = begin, 0, {}
+        _, number, found = self.looked[kind]
+        self.looked[kind] = begin, len(track), _first_records(track, number, found)
+        return found
+
     def _both(self, index: int, track: Alike) -> Iterator[tuple[Row, Row]]:
         """Yield, in order, the pairs of records at the first positions of the start at ``index`` that ``track`` has, too."""
-        known = track.values
-        for position, record in self._start(index).values.items():
+        known = self._first_of(track)
+        for position, record in _first_records(self._start(index)).items():
             if position not in known:
                 break
             yield record, known[position]
@@ -263,6 +264,21 @@ class Starts:
             starts = 1 + int(np.count_nonzero(back & (places == places[0])))  # a record printed twice is no start
             self.known_folds[key] = float(places[0]), starts >= FOLDS and len(places) >= FOLDS * starts
         return self.known_folds[key]
+
+
+def _first_records(alike: Alike, number: int = 0, found: dict[float, Row] | None = None) -> dict[float, Row]:
+    """Return the first record at each of the first ``COMPARED`` positions, by position, in the order in which they come.
+
+    ``found`` holds those before the record ``number``, and gets the others.
+    """
+    found = {} if found is None else found
+    for at in range(number, len(alike)):
+        if len(found) == COMPARED:
+            break
+        place = float(alike.places[at])
+        if place not in found:
+            found[place] = alike.table[alike.row(at)]
+    return found
 
 
 def runs_named(table: EventTable) -> set[int]:
