@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from receipt_cli.definitions.units import find_ratio
 from receipt_cli.grammar.model import COUNTERS, Field, Grammar, Rule
 from receipt_cli.numeric.column import Cells
@@ -275,10 +277,11 @@ def _leave_out_parts(having: list[_Group], name: str, rule: Rule, key: RuleKey, 
     grouped = [group for group in having if kinds[id(group)] == GROUPED]
     if grouped and not parts:
         curve = spec is not None and is_curve(spec)
-        plain = [value for group in having if kinds[id(group)] is None for value in _values(group, name)]
-        least = min(value for group in grouped for value in _values(group, name))
-        whole = all(value == int(value) and abs(value) < 1000 for value in plain if abs(value) < 1e15)
-        if not curve or (plain and whole and least >= 1000):
+        plain = np.concatenate([np.asarray(_values(group, name)) for group in having if kinds[id(group)] is None] or [np.empty(0)])
+        least = min(float(np.min(_values(group, name))) for group in grouped)
+        known = plain[np.abs(plain) < 1e15]
+        whole = np.all((known == np.trunc(known)) & (np.abs(known) < 1000))
+        if not curve or (len(plain) and whole and least >= 1000):
             grouped = []  # 998, 999, 1,000: the commas separate thousands
     if parts or grouped:
         _drop([*parts, *grouped], name, "number_ambiguous", key, doubts)
