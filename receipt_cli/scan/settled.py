@@ -277,7 +277,9 @@ def _leave_out_parts(having: list[_Group], name: str, rule: Rule, key: RuleKey, 
     grouped = [group for group in having if kinds[id(group)] == GROUPED]
     if grouped and not parts:
         curve = spec is not None and is_curve(spec)
-        plain = np.concatenate([np.asarray(_values(group, name)) for group in having if kinds[id(group)] is None] or [np.empty(0)])
+        plain = np.concatenate(
+            [np.asarray(_values(group, name)) for group in having if kinds[id(group)] is None] or [np.empty(0)]
+        )
         least = min(float(np.min(_values(group, name))) for group in grouped)
         known = plain[np.abs(plain) < 1e15]
         whole = np.all((known == np.trunc(known)) & (np.abs(known) < 1000))

@@ -4,7 +4,7 @@ Rows whose texts have one form differ only in their digits, which are columns of
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from receipt_cli.grammar.model import Block, Grammar, Rule
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.spill import slices
 from receipt_cli.problems import EXCERPT_BYTES, MAX_FIRST, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn
@@ -53,21 +54,30 @@ class Stretch(NamedTuple):
     keys: Integers
 
 
-def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> Iterator[tuple[slice, slice]]:
-    """Yield slices of rows that no block crosses, and of their texts: about ``size`` rows each, or all rows if ranks differ."""
+def place_pieces(
+    spec: Block, columns: RuleColumns, ranks: Integers, keys: Integers, copied: Sequence[int]
+) -> Iterator[tuple[slice, slice, Stretch, Integers, Integers]]:
+    """Yield the rows in pieces that no block crosses: slices of the rows and of their texts, the rows, and their blocks as
+    ``place_rows`` has them. A piece has about ``PIECE`` rows, or all rows if several ranks print them by turns."""
     texts, count, begin, first = columns.pairs.rows.whole(), len(columns), 0, 0
-    end = count if spec.open is None or (ranks != ranks[0]).any() else min(size, count)
+    usual = size = count if (ranks != ranks[0]).any() else PIECE
     while begin < count:
+        end = min(count, begin + size)
         last = int(np.searchsorted(texts, end))
-        opening = np.ones(end - begin, np.bool_)
-        opening[texts[first:last] - begin] = False
-        cut = begin + int(opening.nonzero()[0][-1]) if end < count and opening[1:].any() else end
-        if cut == end < count:  # the block is longer
-            end = min(count, end + size)
-            continue
-        last = int(np.searchsorted(texts, cut))
-        yield slice(begin, cut), slice(first, last)
-        begin, first, end = cut, last, min(count, cut + size)
+        at, line = (cells.whole()[begin:end] for cells in (columns.at, columns.line))
+        rows = Stretch(at, line, ranks[begin:end], texts[first:last] - begin, keys[first:last])
+        blocks, openings = place_rows(spec, rows, copied)
+        if end < count and blocks[-1] >= 0:  # the last block may go on
+            cut = int(openings[-1]) if len(openings) else 0
+            if not cut:
+                size *= 2
+                continue
+            end, kept = begin + cut, int(np.searchsorted(rows.texts, cut))
+            last = first + kept
+            rows = Stretch(at[:cut], line[:cut], rows.rank[:cut], rows.texts[:kept], rows.keys[:kept])
+            blocks, openings = blocks[:cut], openings[:-1]
+        yield slice(begin, end), slice(first, last), rows, blocks, openings
+        begin, first, size = end, last, usual
 
 
 def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> tuple[Integers, Integers]:
@@ -157,14 +167,14 @@ class Notes:
 
         A row that several rules have no heading for counts once, for the last of them.
         """
-        seen: Integers = np.array(self.joined.whole()) if self.orphans else np.empty(0, np.int64)
         first: list[Problem] = []
         count = 0
-        for orphans in reversed(self.orphans):
-            alone = ~np.isin(orphans.at, seen)
-            count += int(np.count_nonzero(alone))
-            first += orphans.problems(alone)
-            seen = np.concatenate([seen, orphans.at])
+        for number in reversed(range(len(self.orphans))):
+            later = (orphans.at for orphans in self.orphans[number + 1 :])
+            seen = np.unique(np.concatenate([self.joined.whole(), *(cells.whole() for cells in later)]))
+            alone, found = self.orphans[number].without(seen)
+            count += alone
+            first += found
         return [*self.found, *first], count - len(first)
 
     def unreadable(self, rule: Rule, name: str, text: str, line: int) -> None:
@@ -173,22 +183,30 @@ class Notes:
         self.found.append(Problem("unreadable_value", line, detail, text[:EXCERPT_BYTES]))
 
 
-class Orphans(NamedTuple):
-    """Rows (n) of a rule that belong to no block: ``at`` (position in the log) and ``line`` of each (int64 [n]), and ``key``, the
-    index of its key in ``keys`` (int64 [n])."""
+class Orphans:
+    """The rows (n) of a rule that belong to no block: ``at`` (position in the log) of each, ascending."""
 
-    rule: Rule
-    at: Integers
-    line: Integers
-    keys: Sequence[str]
-    key: Integers
+    def __init__(self, rule: Rule, keys: Sequence[str]) -> None:
+        self.rule, self.keys = rule, keys
+        self.at, self._line, self._key = Cells[int]("q"), Cells[int]("q"), Cells[int]("q")
 
-    def problems(self, mask: Mask) -> list[Problem]:
-        """Return the problems of the first rows in a mask."""
-        return [
-            Problem("block_row_without_opening", line, f"{self.rule.name}: {self.keys[key][:64]!r}", "")
-            for line, key in zip(*(column[mask][:MAX_FIRST].tolist() for column in (self.line, self.key)), strict=True)
-        ]
+    def add(self, at: Integers, line: Integers, key: Integers) -> None:
+        """Add rows with their lines, and the index of each row's key in ``keys``."""
+        for cells, values in zip((self.at, self._line, self._key), (at, line, key), strict=True):
+            cells.extend_array(values)
+
+    def without(self, seen: Integers) -> tuple[int, list[Problem]]:
+        """Return how many rows are not at the positions ``seen`` (ascending), and the problems of the first of them."""
+        count, first = 0, list[Problem]()
+        for part in slices(len(self.at)):
+            alone = ~np.isin(self.at.whole()[part], seen, assume_unique=True)
+            count += int(np.count_nonzero(alone))
+            line, key = (cells.whole()[part][alone][: MAX_FIRST - len(first)].tolist() for cells in (self._line, self._key))
+            first += [
+                Problem("block_row_without_opening", at, f"{self.rule.name}: {self.keys[which][:64]!r}", "")
+                for at, which in zip(line, key, strict=True)
+            ]
+        return count, first
 
 
 PIECE = 1 << 17
@@ -371,25 +389,23 @@ def _name_blocks(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
     assert spec is not None
     keys, key = _distinct(pairs, lambda form: form.partition("\t")[0])
     ranks = Source.of(notes.grammar, rule, columns).ranks
-    parts = list(stretches(spec, columns, ranks, PIECE))
-    pieces = pairs.pieces(end for _, texts in parts for end in _ends(texts.start, texts.stop))
-    made = _Columns(notes, rule, columns)
-    for part, texts in parts:
-        at, line = (cells.whole()[part] for cells in (columns.at, columns.line))
-        rows = Stretch(at, line, ranks[part], pairs.rows.whole()[texts] - part.start, key.whole()[texts])
-        blocks, openings = place_rows(spec, rows, notes.copied)
+    ends = deque[int]()
+    pieces = pairs.pieces(iter(ends.popleft, -1))
+    made, orphans = _Columns(notes, rule, columns), Orphans(rule, keys)
+    for part, texts, rows, blocks, openings in place_pieces(spec, columns, ranks, key.whole(), notes.copied):
+        ends += _ends(texts.start, texts.stop)
         block = blocks[rows.texts]
         held = block >= 0
         alone = np.flatnonzero(~held)
         alone = alone[np.diff(rows.texts[alone], append=-1) != 0]  # the last text of each row
         if len(alone):
-            notes.orphans.append(Orphans(rule, rows.at[rows.texts[alone]], rows.line[rows.texts[alone]], keys, rows.keys[alone]))
+            orphans.add(rows.at[rows.texts[alone]], rows.line[rows.texts[alone]], rows.keys[alone])
         notes.joined.extend_array(rows.at[rows.texts[held]])
         first, same = _without_repeated(pairs, texts.start, block, rows.keys, len(keys), held)
         complete = {name: np.zeros(len(openings), np.bool_) for name in spec.requires}
         said = np.append(rows.line[openings], 0)[block]
         records = _Part(made, openings + part.start, block, said, rows.line[rows.texts])
-        for _ in _ends(0, len(rows.texts)):
+        while ends:
             begin, groups = next(pieces)
             for form, every, all_digits in groups:
                 cell = min(form.find("\t") + 1 or len(form), len(form)), len(form)
@@ -412,6 +428,8 @@ def _name_blocks(notes: Notes, rule: Rule, columns: RuleColumns) -> RuleColumns:
                     if name not in spec.ignore:
                         _count(notes.ledger.dropped, name, _readable(form, cell, digits[odd]))
         records.close(np.logical_and.reduce([np.ones(len(openings), np.bool_), *complete.values()]))
+    if len(orphans.at):
+        notes.orphans.append(orphans)
     return made.close()
 
 
