@@ -13,6 +13,7 @@ import numpy as np
 
 from receipt_cli.events.table import Column, EventTable
 from receipt_cli.numeric.array_types import Floats, Mask
+from receipt_cli.numeric.spill import pieces
 from receipt_cli.patterns import compile_later
 
 PositionKind = Literal["samples", "tokens", "epoch_batch", "cursor"]
@@ -66,8 +67,9 @@ def find_position(table: EventTable, metrics: Iterable[str], others: Sequence[st
         if mine:
             return _position(table, kind, mine)
     epoch = table.metric("epoch").within(steps)
-    fractional = len(epoch.values) > 1 and bool(np.isfinite(epoch.values).all() and (epoch.values % 1 != 0).any())
-    return _position(table, "epoch_batch", {"epoch": epoch}) if fractional else None
+    finite = all(np.isfinite(piece).all() for piece in pieces(epoch.values))
+    fractional = finite and any((piece % 1 != 0).any() for piece in pieces(epoch.values))
+    return _position(table, "epoch_batch", {"epoch": epoch}) if fractional and len(epoch.values) > 1 else None
 
 
 def _position(table: EventTable, kind: PositionKind, columns: dict[str, Column]) -> Position:

@@ -34,8 +34,10 @@ from receipt_cli.analysis.stated import Completed
 from receipt_cli.definitions.accelerators import Device
 from receipt_cli.events.printed_digits import Digits
 from receipt_cli.events.table import Column, EventTable
+from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.precision import TOLERANCE
+from receipt_cli.numeric.spill import gathered, slices
 from receipt_cli.numeric.statistics import Statistic
 
 
@@ -49,12 +51,19 @@ class StepRate(NamedTuple):
         """Return the rate of the records that have one [units/s], and the distinct units per step of these."""
         seconds, samples = table.filled("step_time_s"), table.filled("global_batch_size")  # batches may ramp up
         each = self.per_sample if isinstance(self.per_sample, float) else math.nan
-        with np.errstate(all="ignore"):
-            amounts = samples * each
-            constant = math.nan if self.constant is None else self.constant
+        constant = math.nan if self.constant is None else self.constant
+        known, distinct = np.zeros(len(table), np.bool_), set[float]()
+
+        def rates(part: slice) -> Floats:
+            amounts = samples[part] * each
             amounts = np.where((amounts > 0) & (amounts < math.inf), amounts, constant)
-            known = (seconds > 0) & ~np.isnan(amounts)
-            return table.figure(amounts / seconds, known), distinct_values(amounts[known]).tolist()
+            known[part] = (seconds[part] > 0) & ~np.isnan(amounts)
+            distinct.update(distinct_values(amounts[known[part]]).tolist())
+            return amounts / seconds[part]
+
+        with np.errstate(all="ignore"):
+            found = gathered(np.float64, len(table), map(rates, slices(len(table))))
+        return table.figure(found, known), sorted(distinct)
 
 
 def scaled(column: Column, factor: float) -> Column:

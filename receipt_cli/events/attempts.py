@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.events.counters import Contest, Figures, comes_again, contradict, is_skipped, places_of
-from receipt_cli.events.table import EventTable, Row, mask_of, numbers_in
+from receipt_cli.events.table import EventTable, Row, at_rows, before_in, mask_of, numbers_in, where
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
@@ -351,12 +351,15 @@ def attempts_by_epoch(steps: EventTable) -> Attempts:
     places = places_of(steps)
     known = ~np.isnan(places)
     count = len(steps)
-    before = np.full(count, -1)
-    """The index of the record before, of the same rule and rank, that prints a position; -1 if none."""
-    series = [numbers_in(rows) for _, rows in steps.series(known)]
+    back = np.zeros(count, np.bool_)
+    series = [rows for _, rows in steps.series(known)]
     for rows in series:
+        mine = at_rows(places, rows)
+        back[rows] = np.append(False, mine[1:] < mine[:-1])
+    before = np.full(count if back.any() else 0, -1)
+    """The index of the record before, of the same rule and rank, that prints a position; -1 if none."""
+    for rows in map(numbers_in, series if len(before) else ()):
         before[rows[1:]] = rows[:-1]
-    back = (before >= 0) & (places < places[before])
     again = np.zeros(count, np.bool_)
     if known.all() and len(series) == 1 and not (places[1:] > places[:-1]).all():
         again[comes_again(places, counted=places is not steps.positions)] = True
@@ -372,6 +375,6 @@ def attempts_by_epoch(steps: EventTable) -> Attempts:
                 contests.append(Contest(last, row))
             else:
                 additions.add(last, row)
-    rows = np.flatnonzero(kept)
-    starts = np.searchsorted(rows, begins)
-    return Attempts(additions.to(steps).chosen(rows), starts, _standing(places[rows], starts), contests)
+    left = where(kept)
+    starts = before_in(left, np.array(begins))
+    return Attempts(additions.to(steps).chosen(left), starts, _standing(at_rows(places, left), starts), contests)

@@ -15,6 +15,7 @@ from receipt_cli.events.table import EventTable, numbers_in
 from receipt_cli.io.joined_parts import Stream, joined
 from receipt_cli.io.source import Source
 from receipt_cli.numeric.array_types import Integers
+from receipt_cli.numeric.spill import slices
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import NO_RANK, behind_heads, form_of_heads, head_ends, plain
 from receipt_cli.records.place import MENTIONED
@@ -53,11 +54,10 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, boo
     """
     steps = events.where(events.by_source(lambda source: source.is_step))
     placed = steps.where(~np.isnan(steps.positions))
-    anew = np.flatnonzero(placed.positions[1:] <= placed.positions[:-1]) + 1
     least = SHORT
+    anew = _falls(placed, least)
     if not len(placed):
         placed, anew, least = steps, _losses_back(steps), 1
-    anew = anew[placed.line[anew] - placed.line[anew - 1] > least]
     if not 0 < len(anew) <= MOST_STARTS or len(streams) > 1:
         return {}
     backs = list(zip(placed.line[anew - 1].tolist(), placed.line[anew].tolist(), placed.at[anew].tolist(), strict=True))
@@ -71,6 +71,13 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, boo
     after = [(at, lines) for (_, _, at), lines in zip(backs, others, strict=False)]
     long = {at for at, lines in after if len(head.intersection(_shapes(lines))) >= max(COMMON, len(head) / 2)}
     return {at: at in long for at, lines in after if at in long or _come_again(texts, _texts(lines), least)}
+
+
+def _falls(steps: EventTable, least: int) -> Integers:
+    """Return the indices of the steps that do not go on, and that more than ``least`` lines after the step before print."""
+    parts = (slice(part.start, part.stop + 1) for part in slices(len(steps) - 1))
+    falls = ((p.start, np.diff(steps.positions[p]) <= 0, np.diff(steps.line[p]) > least) for p in parts)
+    return np.concatenate([np.empty(0, np.int64), *(at + 1 + np.flatnonzero(one & far) for at, one, far in falls)])
 
 
 def _losses_back(steps: EventTable) -> Integers:

@@ -20,7 +20,7 @@ from receipt_cli.events.copies import TIMED
 from receipt_cli.events.table import EventTable, Row, Source, chosen, numbers_in, where
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.precision import resolution
-from receipt_cli.numeric.spill import PIECE
+from receipt_cli.numeric.spill import PIECE, pieces, rises, slices
 from receipt_cli.patterns import compile_later
 
 Figures = Mapping[str, float]
@@ -217,16 +217,17 @@ def places_of(steps: EventTable) -> Floats:
     if np.isnan(steps.positions).all():
         every = (steps.filled(name) for name in TOTALS)
         return next((counted for counted in every if not np.isnan(counted).any()), steps.positions)
-    inside = np.array(steps.column("epoch_step"))
+    inside = steps.column("epoch_step")
     for source, rows, _ in steps.parts:
         name = next((name for name in source.others if name.endswith("_in_epoch")), None)
         if name is not None:
             mine = numbers_in(rows)
             values = steps.chosen(rows).spread(steps.chosen(rows).other(name))
+            inside = np.array(inside)
             inside[mine] = np.where(np.isnan(inside[mine]), values, inside[mine])
-    inside[np.isnan(inside)] = 0.0
-    if not inside.any():
+    if not any(np.nan_to_num(inside[part]).any() for part in slices(len(steps))):
         return steps.positions
+    inside = np.nan_to_num(inside)
     whole, part = (np.unique(each, return_inverse=True)[1] for each in (steps.positions, inside))
     return (whole * (int(part.max()) + 1) + part).astype(np.float64)
 
@@ -241,13 +242,12 @@ def comes_again(positions: Floats, *, counted: bool = False) -> Integers:
     again = np.flatnonzero(positions[1:] == positions[:-1]) + 1
     if not len(again):
         return again
-    rises = np.diff(positions)
-    rises = np.sort(rises[rises > 0])
-    if len(rises) < FEWEST:
+    rising = np.sort(np.concatenate([rise[rise > 0] for _, rise in rises(positions)]))
+    if len(rising) < FEWEST:
         return again[:0]
-    unit = resolution(positions.tolist()) or 1.0
+    unit = resolution(value for piece in pieces(positions) for value in piece.tolist()) or 1.0
     if unit < 1.0:  # else it is rounded to the same digits
-        return again if rises[len(rises) // 2] >= 1.5 * unit else again[:0]
+        return again if rising[len(rising) // 2] >= 1.5 * unit else again[:0]
     times = Counter(np.unique(positions, return_counts=True)[1].tolist())
     alone = 2 * len(again) <= len(positions) if counted else len(again) <= (1 - OF_POSITIONS) * len(positions)
     return again if times[2] >= OF_POSITIONS * times.total() or alone else again[:0]

@@ -81,8 +81,7 @@ class Phase:
     @property
     def bounds(self) -> Integers:
         """The index in ``steps`` of the first record of each attempt, and at the end the number of records (int64 [k + 1])."""
-        counts = np.add.reduceat(self.stands, self.begins, dtype=np.int64) if len(self.begins) else self.begins
-        return np.append(0, np.cumsum(counts))
+        return np.append(before_in(where(self.stands), self.begins), len(self.steps))
 
     @property
     def last_attempt(self) -> EventTable:

@@ -675,7 +675,7 @@ class EventTable:
         """Yield for each source and rank the source and the rows (ascending) of its records in a mask."""
         for source, rows, _ in self.parts:
             mine = chosen(rows, where(mask[rows]))
-            ranks = self.rank[mine]
+            ranks = at_rows(self.rank, mine)
             several = distinct(ranks)
             for rank in several:
                 yield source, mine if len(several) == 1 else chosen(mine, where(ranks == rank))
@@ -847,9 +847,14 @@ class EventTable:
         """Return a figure as a column (float64 [n]); NaN if a record has none."""
         if isinstance(found.rows, slice) and found.rows == slice(0, self.count):
             return found.values
-        values: Floats = np.full(self.count, math.nan)
-        values[found.rows] = found.values
-        return values
+
+        def filled(part: slice) -> Floats:
+            first, last = before_in(found.rows, np.array([part.start, part.stop])).tolist()
+            values = np.full(part.stop - part.start, math.nan)
+            values[numbers_in(chosen(found.rows, slice(first, last))) - part.start] = found.values[first:last]
+            return values
+
+        return gathered(np.float64, self.count, map(filled, slices(self.count)))
 
     def figure(self, values: Floats, known: Mask) -> Column:
         """Return as a figure the ``values`` (float64 [n], one for each record) at which the mask ``known`` is true."""
@@ -860,7 +865,9 @@ class EventTable:
         """The position in training of each record (float64 [n]): its step, else its epoch; NaN if it prints neither."""
         if not any(bool(np.isnan(self.steps[part]).any()) for part in slices(self.count)):
             return self.steps
-        return np.where(np.isnan(self.steps), self.filled("epoch"), self.steps)
+        steps, epochs = self.steps, self.filled("epoch")
+        parts = (np.where(np.isnan(steps[part]), epochs[part], steps[part]) for part in slices(self.count))
+        return gathered(np.float64, self.count, parts)
 
     def steps_of(self, column: Column) -> Floats:
         """Return the steps of the records that have a figure (float64 [m]); NaN if one has none."""
