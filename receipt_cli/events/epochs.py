@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from receipt_cli.events.counters import full_at_zero
-from receipt_cli.events.table import EventTable, Source, distinct, numbers_in, of_grammar
+from receipt_cli.events.table import EventTable, Source, chosen, distinct, numbers_in, of_grammar, size_of
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.spill import scratch, slices
@@ -79,12 +79,13 @@ def _stale(table: EventTable) -> Mask:
     printed = ~np.logical_and.reduce([np.isnan(table.column(name)) for name in COUNTERS])
     asked = _unnumbered(table) & printed & table.by_source(lambda source: source.rule.redraw)
     epochs, insides, lengths = (table.column(name) for name in COUNTERS[:3])
-    for _, rows_ in table.series(asked):
-        rows = numbers_in(rows_)
-        epoch, inside = epochs[rows], insides[rows]
-        full = inside == lengths[rows]
-        reset = full[1:-1] & (epoch[2:] == epoch[1:-1]) & (inside[2:] < inside[1:-1]) & (epoch[:-2] == epoch[1:-1] - 1)
-        stale[rows[1:-1][reset]] = True
+    for _, every in table.series(asked):
+        for part in slices(size_of(every) - 2):  # each record between its neighbours
+            rows = numbers_in(chosen(every, slice(part.start, part.stop + 2)))
+            epoch, inside = epochs[rows], insides[rows]
+            full = inside == lengths[rows]
+            reset = full[1:-1] & (epoch[2:] == epoch[1:-1]) & (inside[2:] < inside[1:-1]) & (epoch[:-2] == epoch[1:-1] - 1)
+            stale[rows[1:-1][reset]] = True
     return stale
 
 

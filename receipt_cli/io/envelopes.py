@@ -98,6 +98,11 @@ class Unpacker:
 
         return go_on
 
+    @property
+    def held(self) -> int:
+        """The bytes of an unfinished line that are held back."""
+        return len(self._open)
+
     def feed(self, block: bytes) -> bytes:
         """Return the lines that end in ``block``; hold back an unfinished one."""
         whole = self._whole_lines(block)

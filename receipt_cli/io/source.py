@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MOST = 1024
 """Most marks kept; at the limit, every second one is dropped."""
+MOST_HELD = 1 << 12
+"""Most bytes of an unfinished line that a mark keeps."""
 
 
 class Mark(NamedTuple):
@@ -62,8 +64,8 @@ class Marks:
             nonlocal passed, seen, apart
             passed, seen = passed + 1, seen + len(block)
             here = place()
-            if here is None or here[0] != seen or passed % apart:
-                return  # more was read ahead to detect the encoding
+            if here is None or here[0] != seen or passed % apart or unpacker.held > MOST_HELD:
+                return  # more was read ahead to detect the encoding, or the mark would keep much of a long line
             self._marks.append(Mark(seen, unpacker.line_count, here[1].copy(), unpacker.mark()))
             if len(self._marks) == MOST:
                 del self._marks[::2]
