@@ -10,15 +10,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from receipt_cli.analysis.completed import distance, is_completed, reached_plan, saved_plan
 from receipt_cli.analysis.stated import JobEnd
 from receipt_cli.analysis.survival import CONVICTING, FATAL, FRAME, HEAD, INTERRUPTED, Progress
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import place_of
+from receipt_cli.events.table import last_finite, place_of
 from receipt_cli.numeric.statistics import exact_median, finite, value_range
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Problem
@@ -315,8 +313,10 @@ def _nan_loss(phases: Sequence[Phase]) -> int | None:
             table = phase.steps if name == "loss" else phase.steps.with_(phase.evals, phase.standalone_events)
             column = table.metric(name)
             if len(column.values):
-                after = int(np.append(-1, np.flatnonzero(np.isfinite(column.values)))[-1]) + 1
-                return int(table.line[column.row(after)]) if after < len(column.values) else None
+                values = column.values
+                last = last_finite(values)
+                after = 0 if last is None else last + 1
+                return int(table.line[column.row(after)]) if after < len(values) else None
     return None
 
 

@@ -15,8 +15,9 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.events.counters import JUMP, Contest, jumps_at_end
 from receipt_cli.events.phases import Phase, last_steps
 from receipt_cli.events.ranks import RankFigures
-from receipt_cli.events.table import Row, numbers_in
+from receipt_cli.events.table import Column, EventTable, Row, chosen, mask_of, numbers_in
 from receipt_cli.grammar.model import Rule
+from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.statistics import Statistic, finite
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Problem, pointer
 from receipt_cli.scan.segment import ABSENT, Doubt, RuleKey
@@ -71,12 +72,22 @@ def several_figures(phases: Sequence[Phase], summaries: Sequence[Summary]) -> li
         evals = phase.evals
         epochs, held = evals.filled("epoch"), (("metrics", evals.metric), ("other_metrics", evals.other))
         for block, name, figure in ((b, n, read(n)) for b, read in held for n in getattr(summary, b) if phase.steps):
-            rows = numbers_in(figure.rows)
-            moved = np.diff([column[rows] for column in (evals.column("source"), evals.rank, np.nan_to_num(epochs))]).any(axis=0)
-            beside = (np.diff(evals.line[rows]) == 1) & np.isnan(evals.steps[rows][1:]) & (np.diff(figure.values) != 0) & ~moved
-            often = np.count_nonzero(np.diff(beside, prepend=False) & beside) > 1 and 2 * np.count_nonzero(beside) >= len(rows)
+
+            def follows(part: slice, figure: Column = figure, evals: EventTable = evals, epochs: Floats = epochs) -> Mask:
+                both = slice(part.start, part.stop + 1)
+                rows = numbers_in(chosen(figure.rows, both))
+                kinds = evals.column("source")[rows], evals.rank[rows], np.nan_to_num(epochs[rows])
+                moved = np.logical_or.reduce([np.diff(kind) != 0 for kind in kinds])
+                anew = (np.diff(evals.line[rows]) == 1) & np.isnan(evals.steps[rows][1:]) & (np.diff(figure.values[both]) != 0)
+                found: Mask = anew & ~moved
+                return found
+
+            count = len(figure.values)
+            beside = mask_of(max(0, count - 1), follows)
+            often = np.count_nonzero(np.diff(beside, prepend=False) & beside) > 1 and 2 * np.count_nonzero(beside) >= count
             if often:
-                lines = tuple(evals.line[rows][np.flatnonzero(beside)[0] :][:2].tolist())
+                first = int(beside.argmax())
+                lines = tuple(int(evals.line[figure.row(at)]) for at in (first, first + 1))
                 fields = tuple(f"/phases/{index}/summary{pointer(block, name, key)}" for key in STATISTICS)
                 detail = f"an evaluation prints several figures with the name {name}"
                 found.append(Problem("several_figures", lines[0], detail, "", lines, fields=fields))

@@ -258,7 +258,7 @@ def _drawn_once(steps: EventTable) -> EventTable:
     codes, places = steps.column("source"), steps.steps
     redraw = steps.by_source(lambda source: source.rule.redraw)
     over = redraw[1:] & (codes[1:] == codes[:-1]) & (places[1:] == places[:-1])
-    over &= ~_end_twice(steps[:-1], steps[1:])
+    over &= ~mask_of(len(over), lambda part: _end_twice(steps[part], steps[part.start + 1 : part.stop + 1]))
     if not over.any():
         return steps
     first = np.flatnonzero(np.append(True, ~over))

@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 
 from receipt_cli.events.counters import full_at_zero
-from receipt_cli.events.table import EventTable, Source, chosen, distinct, numbers_in, of_grammar, size_of
+from receipt_cli.events.table import EventTable, Rows, Source, at_rows, chosen, distinct, numbers_in, of_grammar, size_of
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
-from receipt_cli.numeric.spill import scratch, slices
+from receipt_cli.numeric.spill import rises, scratch, slices
 from receipt_cli.records.envelope import NO_RANK
 
 MAX_EPOCHS = 1_000_000
@@ -256,14 +256,17 @@ def _single_passes(table: EventTable) -> dict[str, Array]:
     asked = kinds & printed & np.isnan(table.steps)
     if not asked.any():
         return {}
-    steps, planned = (np.array(table.column(name)) for name in ("step", "planned"))
     insides, lengths = table.column("epoch_step"), table.column("epoch_steps")
-    for _, rows_ in table.series(asked):
-        rows = numbers_in(rows_)
-        inside, length = insides[rows], lengths[rows]
-        if np.isnan(inside).any() or len(distinct(length)) != 1 or length[0] != length[0] or (np.diff(inside) < 0).any():
-            continue
-        steps[rows], planned[rows] = inside, length
+    single: list[Rows] = []
+    for _, rows in table.series(asked):
+        inside, length = at_rows(insides, rows), at_rows(lengths, rows)
+        if len(distinct(length)) == 1 and length[0] == length[0] and all((rise >= 0).all() for _, rise in rises(inside)):
+            single += [rows] if len(inside) > 1 or not np.isnan(inside).any() else []
+    if not single:
+        return {}
+    steps, planned = (np.array(table.column(name)) for name in ("step", "planned"))
+    for rows in single:
+        steps[rows], planned[rows] = at_rows(insides, rows), at_rows(lengths, rows)
     return {"step": steps, "planned": planned}
 
 

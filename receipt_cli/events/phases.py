@@ -22,6 +22,7 @@ from receipt_cli.events.table import (
     before_in,
     chosen,
     distinct,
+    last_finite,
     numbers_in,
     size_of,
     where,
@@ -109,9 +110,9 @@ class Phase:
         """The planned number of steps, as last printed; None if never."""
         for events in (self.step_events, self.standalone_events):
             planned = events.column("planned")
-            known = np.flatnonzero(~np.isnan(planned))
-            if len(known):
-                return int(planned[known[-1]])
+            last = last_finite(planned)
+            if last is not None:
+                return int(planned[last])
         return None
 
     def fact(self, name: str) -> float | str | None:

@@ -93,6 +93,12 @@ def mask_of(count: int, of: Callable[[slice], Mask]) -> Mask:
     return found
 
 
+def last_finite(values: Floats) -> int | None:
+    """Return the index of the last finite value; None without one."""
+    found = ((part.start, np.flatnonzero(np.isfinite(values[part]))) for part in reversed([*slices(len(values))]))
+    return next((begin + int(places[-1]) for begin, places in found if len(places)), None)
+
+
 def repeated(value: Any, count: int) -> Array:
     """Return a read-only column of one value that takes no room; ``numpy.broadcast_to`` takes twenty times as long."""
     held = np.asarray(value)
