@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from receipt_cli.analysis.goodput.model import CLASSES, GPU_IDLE, Goodput, Part, Range, Stalls, Tally, Wall
+from receipt_cli.analysis.goodput.model import CLASSES, GPU_IDLE, Goodput, Part, Range, Stalls, Tally, Wall, is_doubtful
 from receipt_cli.analysis.goodput.records import are_countable
 from receipt_cli.analysis.goodput.step_time_account import Begin, PhaseTime, Work
-from receipt_cli.analysis.goodput.steps import SLACK, is_doubtful, listed
+from receipt_cli.analysis.goodput.steps import SLACK
 from receipt_cli.analysis.goodput.timestamps import ClockBack, ClockSkip, Edges, Life, find_life, format_clock, is_zoned
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
@@ -153,7 +153,7 @@ def _stalls(works: Sequence[Work]) -> Stalls | None:
     stamped = [work for work in works if work.stalls is not None]
     found = [one for work in stamped for one in work.stalls or ()]
     doubtful = any(is_doubtful(len(work.stalls or ()), work.gaps) for work in stamped)
-    return listed(found, doubtful) if stamped else None
+    return Stalls.of(found, doubtful=doubtful) if stamped else None
 
 
 def _fitted(parts: dict[str, Part], step_time: float, wall: float, slack: float) -> dict[str, Part]:

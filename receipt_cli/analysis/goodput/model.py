@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,6 +45,19 @@ class Stall:
     duration_s: float
 
 
+DOUBTFUL = 0.05
+"""Share of the gaps beyond which long ones are no exception: slow steps may be among them."""
+FEW = 1
+"""Long gaps that are an exception in a log of any length."""
+LISTED = 10
+"""Most stalls that are listed."""
+
+
+def is_doubtful(stalls: int, gaps: int) -> bool:
+    """Return whether long gaps are so frequent that slow steps may be among them."""
+    return stalls > max(FEW, DOUBTFUL * gaps)
+
+
 @dataclass(frozen=True, slots=True)
 class Stalls:
     """The stalls of a run. ``doubtful``: so many gaps are long that slow steps may be among them."""
@@ -52,6 +66,12 @@ class Stalls:
     total_s: float
     doubtful: bool
     longest: Sequence[Stall]
+
+    @classmethod
+    def of(cls, stalls: Sequence[Stall], *, doubtful: bool) -> Stalls:
+        """Return the number of the stalls, their seconds, and the longest in order."""
+        longest = heapq.nsmallest(LISTED, stalls, key=lambda stall: (-stall.duration_s, stall.line_number))
+        return cls(len(stalls), math.fsum(stall.duration_s for stall in stalls), doubtful, longest)
 
 
 class Range(NamedTuple):

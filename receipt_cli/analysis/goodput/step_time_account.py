@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.analysis.goodput.model import Tally
-from receipt_cli.analysis.goodput.records import CUMULATIVE, DATA, DISPATCH, TIME, Records, is_time, records_of
+from receipt_cli.analysis.goodput.model import Stall, Tally, is_doubtful
+from receipt_cli.analysis.goodput.records import DATA, DISPATCH, TIME, Records, is_time, records_of
 from receipt_cli.analysis.goodput.steps import (
-    Found,
-    Gap,
     Mark,
-    Ordinary,
+    Silence,
     find_pace,
-    find_stalls,
+    find_silences,
     is_credible,
-    is_doubtful,
     marks_of,
+    ordinary,
     place,
     printed_times,
     settle,
 )
 from receipt_cli.analysis.summary import TRAINING_ONLY, Summary
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import NO_STEP
-from receipt_cli.numeric.array_types import Floats, Mask
-from receipt_cli.numeric.statistics import Statistic
+from receipt_cli.events.table import NO_STEP, Row
+from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.scan.samples import Samples
 
 TIMED = ("step_times", "trainer_total")
 """Evidence of step times without the wait for samples from inference: trainers print that wait beside the step."""
 RATIOS = ("dispatch_wait_ratio", "data_time_ratio", "generation_time_ratio")
+TOLD = 0.9
+"""Share of the printed step times that a total beside them must reach: some totals leave out the first ten steps."""
+DOWN = 3600.0
+"""Seconds between two attempts beyond which the job was down, unless a line says when it began: starts take minutes."""
 
 
 class Quiet(NamedTuple):
@@ -61,81 +62,20 @@ class Work(NamedTuple):
     evidence: str
     least: float | None = None
     most: float = 0.0
-    stalls: Sequence[Found] | None = None
+    stalls: Sequence[Stall] | None = None
     gaps: int = 0
     quiet: Quiet | None = None
 
-    def known(self) -> Work:
-        """Return the work with its seconds as both bounds."""
-        return self._replace(least=self.seconds, most=self.seconds)
+    @classmethod
+    def known(cls, seconds: float, evidence: str = "") -> Work:
+        """Return work with its seconds as both bounds."""
+        return cls(seconds, evidence, seconds, seconds)
 
     def less(self, seconds: float, *, doubtful: bool = False) -> Work:
         """Return the work without some seconds; if they are ``doubtful``, they stay in the upper bound.
         A lower bound with another evidence than the seconds is kept."""
         least = self.least if self.least is None or self.least < self.seconds else self.least - seconds
         return self._replace(seconds=self.seconds - seconds, least=least, most=self.most - (0.0 if doubtful else seconds))
-
-
-def wait_for_data(work: Work, table: Records, summary: Summary, outside: Callable[[], float], tally: Tally) -> Work:
-    """Return the time of the steps without their wait for data, which is added to ``tally``.
-
-    A printed step time does not hold the wait for samples from inference: that is lost beside it. ``outside`` returns the seconds
-    of waiting before the wall time.
-    """
-    inside, sampled = _waited(table, summary, DATA)
-    beside, estimated = _waited(table, summary, DISPATCH)
-    if beside is not None and work.evidence in TIMED:
-        tally.add("data_loading", beside, measured=not estimated, count=table.count)
-    held = [s for s in (inside, None if work.evidence in TIMED else beside) if s is not None]
-    share = _share(summary) if not held else None
-    if share is not None:
-        tally.add("data_loading", work.seconds * share, measured=False)
-        return work.less(work.seconds * share, doubtful=True)
-    if not held:
-        return work
-    seconds = max(0.0, math.fsum(held) - outside())
-    if seconds > work.seconds:
-        tally.miss("data_loading")
-        return work._replace(least=None)
-    tally.add("data_loading", seconds, measured=not (sampled or estimated), count=table.count)
-    known = work.less(seconds)
-    if work.evidence == "trainer_loop" and work.least is not None:  # from printed step times: they hold the wait for data alone
-        known = known._replace(least=max(0.0, min(work.least - (inside or 0.0), known.seconds)))
-    return known
-
-
-def _waited(table: Records, summary: Summary, name: str) -> tuple[float | None, bool]:
-    """Return the seconds that the standing steps waited, None if unknown, and whether they are an estimate.
-    For records without the figure the median counts."""
-    statistic = summary.metrics.get(name)
-    if statistic is None:
-        return None, False
-    if not is_time(statistic.median) or not table.numbered:
-        return None, True
-    stand = table.standing > table.starts
-    steps = table.steps_in(table.starts[stand], table.standing[stand]).tolist()
-    totals = table.totals(table.starts, table.standing, name, statistic.definition, statistic.median)
-    sampled = bool((table.strides > 1).any()) and statistic.definition is None
-    seconds = [statistic.median * n if total is None else total for total, n in zip(totals, steps, strict=True)]
-    return math.fsum(seconds), sampled or None in totals
-
-
-def _share(summary: Summary) -> float | None:
-    """Return the share of a step that waits for data or samples, by the medians of the steady state; None if unknown."""
-    found = summary.bottleneck
-    if found is None or found.verdict not in ("inference", "data"):
-        return None
-    known = next((found.medians[name] for name in RATIOS if name in found.medians), None)
-    if known is not None:
-        return min(1.0, known)
-    ratio = found.medians.get("infer_over_train_ratio")
-    return 1.0 - ratio if ratio is not None and ratio < 1 else None
-
-
-TOLD = 0.9
-"""Share of the printed step times that a total beside them must reach: some totals leave out the first ten steps."""
-DOWN = 3600.0
-"""Seconds between two attempts beyond which the job was down, unless a line says when it began: starts take minutes."""
 
 
 class Begin(NamedTuple):
@@ -154,22 +94,24 @@ class PhaseTime:
 
     def __init__(self, phase: Phase, summary: Summary, begin: Begin, grain: float, tally: Tally) -> None:
         """``grain``: seconds by which stamps may be off, NaN if they prove nothing."""
-        self.phase, self.begin, self.grain, self.tally = phase, begin, grain, tally
-        self.statistic: Statistic | None = summary.metrics.get(TIME)
-        self.summary = summary
-        self.records = records_of(phase)
+        self.phase, self.summary, self.begin, self.grain, self.tally = phase, summary, begin, grain, tally
+        self.records = records = records_of(phase)
         self.marks = marks_of(phase, begin.start)
-        self.placed = place(self.marks, self.records)
-        waiting = summary.metrics[DATA].median if DATA in summary.metrics else None
-        self.stalls: list[Found] | None = None
-        self.late: list[Found] = []
-        self.rooms_superseded: list[float | None] = []
+        self.placed = place(self.marks, records)
+        self.stalls: list[Silence] | None = None
+        self.late: list[Silence] = []
+        self.wasted_rooms: list[float | None] = []
         """The time beyond the steps of each gap from a record that stands to one that was superseded."""
-        self.times = printed_times(self.records, self.statistic, waiting, self.placed)
-        if self.times is not None and self.statistic is not None and not math.isnan(grain):
-            credible = is_credible(self.records, grain, self.statistic.definition, self.times.median)
+        statistic, stamped = summary.metrics.get(TIME), not math.isnan(grain)
+        waiting = summary.metrics[DATA].median if DATA in summary.metrics else None
+        self.times = printed_times(records, statistic, waiting, self.placed)
+        if self.times is not None and statistic is not None and stamped:
+            credible = is_credible(records, grain, statistic.definition, self.times.median)
             self.times = self.times if credible else None
-        self.pace = find_pace(self.records, self.placed, grain) if self.times is None and not math.isnan(grain) else None
+        self.pace = find_pace(records, self.placed, grain) if self.times is None and stamped else None
+        self.each = self.times.median if self.times is not None else self.pace or 0.0
+        self.usual = ordinary(records, self.each, self.times)
+        self.stamped = stamped and (self.times is not None or self.pace is not None)
 
     def work(self, samples: Samples | None) -> Work | None:
         """Return the time of the steps, 0 seconds for a phase without steps; None if its steps have no time.
@@ -177,8 +119,8 @@ class PhaseTime:
         records = self.records
         if not records.count:
             self._after_last(None, self.marks, 0.0)
-            return self._loop() if self.phase.fact("training_time_s") is not None else Work(0.0, "").known()
-        self.stalls = self._stalls()
+            return self._loop() if self.phase.fact("training_time_s") is not None else Work.known(0.0)
+        self.stalls = self._stalls() if self.stamped else None
         rooms = self._gaps()
         self._initialization()
         self._compilation()
@@ -191,9 +133,11 @@ class PhaseTime:
             self.tally.miss("wasted_progress")
         if work is None:
             return None
-        found = wait_for_data(work, records, self.summary, self._waited_outside, self.tally)
+        found = self._without_waiting(work)
         quiet = None if samples is None else self._quiet(samples, work, work.seconds - found.seconds)
-        return found._replace(stalls=self.stalls, gaps=records.gaps, quiet=quiet)
+        lines = records.line
+        stalls = None if self.stalls is None else [Stall(int(lines[s.at - 1]), int(lines[s.at]), s.seconds) for s in self.stalls]
+        return found._replace(stalls=stalls, gaps=records.gaps, quiet=quiet)
 
     def _quiet(self, samples: Samples, work: Work, waited: float) -> Quiet | None:
         """Return the steps in which no GPU did anything; None if the time of the steps is not that between the records.
@@ -204,13 +148,14 @@ class PhaseTime:
         records, clock = self.records, self.records.clock
         if work.evidence not in ("step_times", "log_timestamps") or math.isnan(self.grain):
             return None
-        held = [one.stall.line_number for one in (*(self.stalls or ()), *self.late)]
-        at = np.setdiff1d(np.arange(1, records.count), [*records.starts, *self.placed.at, *self._ordinary.extras.at])
-        at = at[records.stands(at) & ~np.isin(records.line[at], held) & ~np.isnan(clock[at] - clock[at - 1])]
+        held = [one.at for one in (*(self.stalls or ()), *self.late)]
+        extra = () if self.times is None else self.times.at
+        at = np.setdiff1d(np.arange(1, records.count), [*records.starts, *self.placed.at, *extra, *held])
+        at = at[records.stands(at) & ~np.isnan(clock[at] - clock[at - 1])]
         if not len(at):
             return None
         spans = clock[at] - clock[at - 1]
-        beside = np.maximum(0.0, spans - self._ordinary.of(records, at)) if self.times is not None else np.zeros(len(at))
+        beside = np.maximum(0.0, spans - self.usual[at]) if self.times is not None else np.zeros(len(at))
         sampled, idle = samples.within(clock[at - 1], clock[at])
         lost = np.maximum(0.0, idle - beside)
         seconds = max(0.0, math.fsum(lost.tolist()) - waited)
@@ -219,42 +164,35 @@ class PhaseTime:
 
     # --- between the records ---------------------------------------------------------------------------------------
 
-    @cached_property
-    def _ordinary(self) -> Ordinary:
-        """The seconds of the steps that a record covers, without the excess of its printed time."""
-        if self.times is None:
-            return Ordinary(self.pace or 0.0)
-        cumulative = self.statistic is not None and self.statistic.definition in CUMULATIVE
-        return Ordinary(self.times.median, not cumulative, self.times.extras)
-
-    def _stalls(self) -> list[Found] | None:
-        """Return the stalls between the records, None if these have no stamps.
+    def _stalls(self) -> list[Silence]:
+        """Return the stalls between the records.
 
         If an evaluation or a checkpoint is reported after the next record, a stall before that record is its time, printed late.
         """
-        if math.isnan(self.grain) or (self.times is None and self.pace is None):
-            return None
-        kept: list[Found] = []
-        for found in find_stalls(self.records, self.placed, self.grain, self._ordinary):
-            names = {mark.name for mark in self.placed.before[found.marked]} if found.marked is not None else set()
-            if found.marked is not None and len(names) == 1 and self._prompt(found.marked):
-                self.tally.add(names.pop(), found.stall.duration_s, measured=False, count=0)
+        kept: list[Silence] = []
+        printed = self.times is not None and not self.times.averaged
+        for found in find_silences(self.records, self.placed, self.grain, self.usual, printed=printed):
+            names = self._reported(found.at + 1)
+            if len(names) == 1:
+                self.tally.add(names.pop(), found.seconds, measured=False, count=0)
                 self.late.append(found)
             else:
                 kept.append(found)
         return kept
 
-    def _prompt(self, record: int) -> bool:
-        """Return whether only steps fit between a record and the one before it, and the marks there print no duration."""
-        if any(mark.seconds is not None for mark in self.placed.before[record]):
-            return False
-        clock, working = self.records.clock, self._ordinary.of_one(self.records, record)
-        return bool(clock[record] - clock[record - 1] - working <= max(2 * self.grain, working))
+    def _reported(self, record: int) -> set[str]:
+        """Return the classes of the marks before a record if only steps fit between it and the one before it, and no mark there
+        prints a duration."""
+        marks = self.placed.before.get(record, ())
+        if not marks or record in self.records.starts or any(mark.seconds is not None for mark in marks):
+            return set()
+        clock, working = self.records.clock, float(self.usual[record])
+        prompt = clock[record] - clock[record - 1] - working <= max(2 * self.grain, working)
+        return {mark.name for mark in marks} if prompt else set()
 
     def _gaps(self) -> list[float | None]:
         """Assign the time of gaps to their marks; return the time beyond the steps of each gap between standing records."""
         rooms: list[float | None] = []
-        stamped = (self.times is not None or self.pace is not None) and not math.isnan(self.grain)
         clock = self.records.clock
         attempts = (np.searchsorted(self.records.starts, self.placed.at, "right") - 1).tolist()
         for record, attempt in zip(self.placed.at.tolist(), attempts, strict=True):
@@ -263,21 +201,22 @@ class PhaseTime:
                 if record:
                     self._after_last(record - 1, marks, self._unprinted(attempt - 1, marks))
             elif self.pace is None or record <= self.records.standing[attempt]:  # superseded records are wasted as a whole
-                start = float(clock[record - 1]) if stamped else math.nan
-                gap = Gap(marks, start, float(clock[record]), self._ordinary.of_one(self.records, record))
-                room = settle(gap, self.tally, self.grain) if not self._held(record, marks) else None
-                (rooms if record < self.records.standing[attempt] else self.rooms_superseded).append(room)
+                start, working = float(clock[record - 1]) if self.stamped else math.nan, float(self.usual[record])
+                held = self._held(record, marks)
+                room = None if held else settle(marks, start, float(clock[record]), working, self.tally, self.grain)
+                (rooms if record < self.records.standing[attempt] else self.wasted_rooms).append(room)
         self._after_last(self.records.count - 1, self.placed.after, self._unprinted(-1, self.placed.after))
         return rooms
 
     def _held(self, record: int, marks: Sequence[Mark]) -> bool:
         """If a record has no stamp, add the excess of its printed time to the class of its ``marks``; return whether it did."""
-        if self.times is None or record not in self.times.after_marks.at or not math.isnan(self.records.clock[record]):
+        if self.times is None or not math.isnan(self.records.clock[record]):
             return False
+        extra = self.times.extra[(self.times.at == record) & self.times.of_mark].tolist()
         names = {mark.name for mark in marks}
-        if len(names) > 1 or any(mark.seconds is not None for mark in marks):
+        if not extra or len(names) > 1 or any(mark.seconds is not None for mark in marks):
             return False
-        self.tally.add(names.pop(), self.times.after_marks.beyond(record), measured=False)
+        self.tally.add(names.pop(), *extra, measured=False)
         return True
 
     def _unprinted(self, attempt: int, marks: Sequence[Mark]) -> float:
@@ -288,7 +227,7 @@ class PhaseTime:
         if last == NO_STEP or stride <= 1:
             return 0.0
         until = marks[0].event.step if marks[0].event.step is not None else self.phase.planned
-        return self._ordinary.each * (until - last if until is not None and 0 <= until - last < stride else stride - 1)
+        return self.each * (until - last if until is not None and 0 <= until - last < stride else stride - 1)
 
     def _after_last(self, last: int | None, marks: Sequence[Mark], working: float) -> None:
         until = self.begin.last_line
@@ -297,7 +236,7 @@ class PhaseTime:
             start = math.nan if last is None or math.isnan(self.grain) else float(self.records.clock[last])
             first = marks[0].event.clock - start
             possible = working if math.isnan(first) else max(0.0, min(working, first))
-            settle(Gap(marks, start, None, possible), self.tally, self.grain)
+            settle(marks, start, math.inf, possible, self.tally, self.grain)
 
     # --- before the first record of an attempt ----------------------------------------------------------------------
 
@@ -324,18 +263,18 @@ class PhaseTime:
 
     def _initialization(self) -> None:
         begins, said = self._begins
-        working, more, _ = self._leads
-        lead = working + more
+        records, bare = self.records, self.begin.bound and not self.begin.led  # the wall then begins with the first record
+        lead, extra = self._leads
+        lead = lead + extra
         for mark in self.placed.before.get(0, ()):
             lead[0] += mark.seconds or 0.0
-            if mark.seconds is not None and not (self.begin.bound and not self.begin.led):
+            if mark.seconds is not None and not bare:
                 self.tally.add(mark.name, mark.seconds, measured=True)
-        seconds = self.records.clock[self.records.starts] - begins - lead
-        seconds[0] = seconds[0] if self.begin.led else math.nan
+        seconds = records.clock[records.starts] - begins - lead
         down = ~said & (seconds > DOWN)  # no line says when the job came back
-        down[0] = False
+        down[0] = not self.begin.led
         seconds[down] = math.nan
-        seconds = seconds[1:] if self.begin.bound and not self.begin.led else seconds  # the wall begins with the first record
+        seconds = seconds[1:] if bare else seconds
         if not len(seconds):
             return
         if math.isnan(self.grain) or np.isnan(seconds).any():
@@ -344,38 +283,37 @@ class PhaseTime:
             self.tally.add("initialization", *np.maximum(0.0, seconds).tolist(), measured=False, count=len(seconds))
 
     @cached_property
-    def _leads(self) -> tuple[Floats, Floats, tuple[float, float]]:
-        """The seconds of the steps of each attempt's first record, and the excess of its printed time over them (float64 [k]):
-        without the part of the very first record that lies before the wall time, and of that record both as a whole."""
-        extras, starts = self._ordinary.extras, self.records.starts
-        working, more = self._ordinary.of(self.records, starts), np.zeros(len(starts))
-        here = np.isin(extras.at, starts)
-        more[np.searchsorted(starts, extras.at[here])] = extras.seconds[here]
-        whole = float(working[0]), float(more[0])
+    def _leads(self) -> tuple[Floats, Floats]:
+        """The seconds of the steps of each attempt's first record, and the excess of its printed time over them (float64 [k]),
+        without the part of the very first record that lies before the wall time."""
+        starts = self.records.starts
+        working, extra = self.usual[starts], self._extra(starts)
         if self.begin.bound and not math.isnan(self.records.clock[0]):
             room = max(0.0, float(self.records.clock[0]) - self.begin.clock)
-            working[0] = min(whole[0], room)
-            more[0] = min(whole[1], room - float(working[0]))
-        return working, more, whole
+            working[0] = min(float(working[0]), room)
+            extra[0] = min(float(extra[0]), room - float(working[0]))
+        return working, extra
 
-    def _outside(self, which: int) -> float:
-        """Return the seconds that the first record accounts for, but that lie before the measured wall time begins.
-
-        ``which``: 0 for the seconds of its steps, 1 for their excess over later steps.
-        """
-        return self._leads[2][which] - float(self._leads[which][0])
+    def _extra(self, records: Integers) -> Floats:
+        """Return the seconds by which the printed time of each of some ``records`` (ascending) exceeds that of its steps."""
+        found = np.zeros(len(records))
+        if self.times is not None:
+            here = np.isin(self.times.at, records)
+            found[np.searchsorted(records, self.times.at[here])] = self.times.extra[here]
+        return found
 
     # --- the steps ----------------------------------------------------------------------------------------------------
 
     def _compilation(self) -> None:
-        if self.times is None or (self.statistic is not None and self.statistic.definition in CUMULATIVE):
+        times = self.times
+        if times is None or times.averaged:
             return
-        if np.isin(self.records.starts, self.times.after_marks.at).any():
+        if np.isin(self.records.starts, times.at[times.of_mark]).any():
             self.tally.miss("compilation")  # the first record waited for an evaluation too
         else:
-            early = self.times.warmup.seconds
-            seconds = max(0.0, math.fsum(early.tolist()) - self._outside(1))
-            self.tally.add("compilation", seconds, measured=False, count=len(early))
+            early = times.extra[~times.of_mark].tolist()
+            before = float(self._extra(self.records.starts[:1])[0]) - float(self._leads[1][0])  # the wall time
+            self.tally.add("compilation", max(0.0, math.fsum(early) - before), measured=False, count=len(early))
 
     def _steps(self, rooms: Sequence[float | None]) -> tuple[Work | None, float | None]:
         """Return the seconds in steps that stand, and the seconds in steps that a later attempt repeated; None if unknown."""
@@ -383,29 +321,31 @@ class PhaseTime:
         by_clock = self._by_clock(rooms)
         wasted = by_clock[1] if by_clock is not None else None if self.times is None else self.times.wasted
         if total is not None:
-            return Work(total, "trainer_total").known(), wasted
+            return Work.known(total, "trainer_total"), wasted
         if self.times is not None:
-            return Work(max(0.0, self.times.standing - self._outside(0)), "step_times").known(), wasted
-        if by_clock is not None:
-            return self._doubted(Work(by_clock[0], "log_timestamps").known()), wasted
-        return self._loop(), wasted
+            before = float(self.usual[0]) - float(self._leads[0][0])  # the wall time
+            return Work.known(max(0.0, self.times.standing - before), "step_times"), wasted
+        if by_clock is None:
+            return self._loop(), wasted
+        work = Work.known(by_clock[0], "log_timestamps")
+        found = [one.seconds for one in self.stalls or () if self._stands(one)]
+        if is_doubtful(len(found), self.records.gaps):  # slow steps may be among them
+            work = work._replace(most=work.most + math.fsum(found))
+        return work, wasted
 
-    def _doubted(self, work: Work) -> Work:
-        """Return the work, its stalls added to the upper bound if so many gaps are long that slow steps may be among them."""
-        found = [one for one in self.stalls or () if not one.superseded]
-        if not is_doubtful(len(found), self.records.gaps):
-            return work
-        return work._replace(most=work.most + math.fsum(one.stall.duration_s for one in found))
+    def _stands(self, silence: Silence) -> bool:
+        """Return whether the record after a silence stands."""
+        return bool(self.records.stands(np.array([silence.at]))[0])
 
     def _by_clock(self, rooms: Sequence[float | None]) -> tuple[float, float] | None:
         """Return the seconds between the records that stand, and between the superseded ones, without the time of the marks."""
-        if self.pace is None or None in rooms or None in self.rooms_superseded:
+        if self.pace is None or None in rooms or None in self.wasted_rooms:
             return None
         records, clock = self.records, self.records.clock
         standing = [-room for room in rooms if room is not None]
-        wasted = [-room for room in self.rooms_superseded if room is not None]
+        wasted = [-room for room in self.wasted_rooms if room is not None]
         for found in (*(self.stalls or ()), *self.late):
-            (wasted if found.superseded else standing).append(-found.stall.duration_s)
+            (standing if self._stands(found) else wasted).append(-found.seconds)
         own = self.pace * records.leads
         first, last = clock[records.starts], clock[records.stops - 1]
         since = first - self._begins[0]
@@ -417,40 +357,95 @@ class PhaseTime:
         wasted += [*lead[~stands].tolist(), *(last - until)[over].tolist()]
         return max(0.0, math.fsum(standing)), max(0.0, math.fsum(wasted))
 
+    @cached_property
+    def _said(self) -> Row | None:
+        """The line with the trainer's total of its steps, if there is one attempt: else the attempt of the total is unknown."""
+        lines = self.phase.standalone_events.of_sources(lambda source: source.speaks) if len(self.records.starts) <= 1 else ()
+        return next((row for row in lines if is_time(row.facts.get("training_time_s"))), None)
+
     def _total(self) -> float | None:
         """Return the trainer's own total of its steps, printed at the end or in the last record; None if there is none."""
-        if len(self.records.starts) > 1:
-            return None  # the attempt of the total is unknown
-        for event in self.phase.standalone_events:
-            value = event.facts.get("training_time_s")
-            if is_time(value):
-                specs = (spec for spec in event.rule.fields.values() if spec.target == ("fact", "training_time_s"))
-                return value if next((spec.definition for spec in specs), None) == TRAINING_ONLY else None
+        if (said := self._said) is not None:
+            specs = (spec for spec in said.rule.fields.values() if spec.target == ("fact", "training_time_s"))
+            training = next((spec.definition for spec in specs), None) == TRAINING_ONLY
+            return float(said.facts["training_time_s"]) if training else None
         elapsed, first = self.summary.metrics.get("elapsed_time_s"), self.records[0].step
         begins = first is not None and first <= max(1, int(self.records.strides[0]))
-        if elapsed is None or elapsed.definition != TRAINING_ONLY or not begins:
+        if elapsed is None or elapsed.definition != TRAINING_ONLY or not begins or len(self.records.starts) > 1:
             return None
         least = TOLD * self.times.standing if self.times is not None else math.ulp(0.0)
         return elapsed.last if is_time(elapsed.last) and elapsed.last >= least else None
 
     def _loop(self) -> Work | None:
         """Return the printed time of the training loop without other work in it; None if that is unknown."""
-        value, records = self.phase.fact("training_time_s"), self.records
-        if len(records.starts) > 1 or not is_time(value):
+        if (said := self._said) is None:
             return None
-        end = next(event for event in self.phase.standalone_events if "training_time_s" in event.facts)
-        inside = [mark for mark in self.marks if mark.event.at < end.at]
-        if any(mark.seconds is None for mark in inside):
+        inside = [mark.seconds for mark in self.marks if mark.event.at < said.at]
+        if None in inside:
             return None
-        most = max(0.0, value - math.fsum(mark.seconds or 0.0 for mark in inside))
-        median = self.statistic.median if self.statistic is not None else None
-        steps = int(records.steps_in(records.starts, records.stops).sum())
-        least = min(most, median * steps) if is_time(median) else None
-        return Work(most, "trainer_loop", least, most)
+        most = max(0.0, float(said.facts["training_time_s"]) - math.fsum(seconds or 0.0 for seconds in inside))
+        statistic = self.summary.metrics.get(TIME)
+        median = statistic.median if statistic is not None else None
+        steps = int(self.records.steps_in(self.records.starts, self.records.stops).sum())
+        return Work(most, "trainer_loop", min(most, median * steps) if is_time(median) else None, most)
+
+    # --- the wait for data --------------------------------------------------------------------------------------------
+
+    def _without_waiting(self, work: Work) -> Work:
+        """Return the work without the wait for data, which is added to the tally.
+
+        A printed step time does not hold the wait for samples from inference: that is lost beside it.
+        """
+        inside, sampled = self._waited(DATA)
+        beside, estimated = self._waited(DISPATCH)
+        if beside is not None and work.evidence in TIMED:
+            self.tally.add("data_loading", beside, measured=not estimated, count=self.records.count)
+            beside = None
+        held = [seconds for seconds in (inside, beside) if seconds is not None]
+        share = None if held else _share(self.summary)
+        if share is not None:
+            self.tally.add("data_loading", work.seconds * share, measured=False)
+            return work.less(work.seconds * share, doubtful=True)
+        if not held:
+            return work
+        seconds = max(0.0, math.fsum(held) - self._waited_outside())
+        if seconds > work.seconds:
+            self.tally.miss("data_loading")
+            return work._replace(least=None)
+        self.tally.add("data_loading", seconds, measured=not (sampled or estimated), count=self.records.count)
+        known = work.less(seconds)
+        if work.evidence == "trainer_loop" and work.least is not None:  # printed step times hold the wait for data alone
+            known = known._replace(least=max(0.0, min(work.least - (inside or 0.0), known.seconds)))
+        return known
+
+    def _waited(self, name: str) -> tuple[float | None, bool]:
+        """Return the seconds that the standing steps waited, None if unknown, and whether they are an estimate.
+        For records without the figure the median counts."""
+        statistic, records = self.summary.metrics.get(name), self.records
+        if statistic is None or not is_time(statistic.median) or not records.numbered:
+            return None, statistic is not None
+        stand = records.standing > records.starts
+        steps = records.steps_in(records.starts[stand], records.standing[stand]).tolist()
+        totals = records.totals(records.starts, records.standing, name, statistic.definition, statistic.median)
+        sampled = bool((records.strides > 1).any()) and statistic.definition is None
+        seconds = [statistic.median * n if total is None else total for total, n in zip(totals, steps, strict=True)]
+        return math.fsum(seconds), sampled or None in totals
 
     def _waited_outside(self) -> float:
         """Return the seconds that the first record waited for data before the wall time began."""
-        whole, waited = self._leads[2][0], self.records[0].metrics.get(DATA)
+        whole, waited = float(self.usual[0]), self.records[0].metrics.get(DATA)
         if self.times is None or not is_time(waited) or not whole:
             return 0.0
-        return waited * int(self.records.leads[0]) * self._outside(0) / whole
+        return waited * int(self.records.leads[0]) * (whole - float(self._leads[0][0])) / whole
+
+
+def _share(summary: Summary) -> float | None:
+    """Return the share of a step that waits for data or samples, by the medians of the steady state; None if unknown."""
+    found = summary.bottleneck
+    if found is None or found.verdict not in ("inference", "data"):
+        return None
+    known = next((found.medians[name] for name in RATIOS if name in found.medians), None)
+    if known is not None:
+        return min(1.0, known)
+    ratio = found.medians.get("infer_over_train_ratio")
+    return 1.0 - ratio if ratio is not None and ratio < 1 else None

@@ -6,14 +6,14 @@ steps nor the marks between them explain.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.analysis.goodput.model import Stall, Stalls, Tally
+from receipt_cli.analysis.goodput.model import Tally
 from receipt_cli.analysis.goodput.records import CUMULATIVE, DATA, TIME, Records, is_time
 from receipt_cli.analysis.steady import warmups
 from receipt_cli.events.launches import END
@@ -44,16 +44,6 @@ class Placed(NamedTuple):
     at: Integers
 
 
-class Gap(NamedTuple):
-    """The marks between two step records, or after the last one, and the stamps of both ends.
-    A stamp is NaN if there is none; ``end`` is None after the last record. ``working`` are the seconds of the steps."""
-
-    marks: Sequence[Mark]
-    start: float
-    end: float | None
-    working: float
-
-
 def marks_of(phase: Phase, start: int) -> list[Mark]:
     """Return the marks of a phase from position ``start`` in the log on, in log order."""
     lines = phase.evals.with_(phase.standalone_events).of_sources(lambda source: source.rule.event in _DURATIONS)
@@ -70,60 +60,52 @@ def place(marks: Sequence[Mark], records: Records) -> Placed:
     return Placed(before, after, np.array(sorted(before), np.int64))
 
 
-def settle(gap: Gap, tally: Tally, grain: float) -> float | None:
+def settle(marks: Sequence[Mark], start: float, end: float, working: float, tally: Tally, grain: float) -> float | None:
     """Add the time of a gap beyond its steps to the classes of its marks; return that time, None if it is unknown.
 
-    It may be negative by the error of stamps and printed times; over many gaps that adds up to nothing. A printed duration counts
-    up to the time of the gap (and the ``grain`` of its stamps); the rest of it ran beside the steps. A class without durations
-    gets what is left; several such classes share it as their lines divide the gap.
+    ``start`` and ``end`` are the stamps of the records around it, NaN without one; after the last record ``end`` is infinite.
+    ``working`` are the seconds of its steps. The time may be negative by the error of stamps and printed times; over many gaps
+    that adds up to nothing. A printed duration counts up to the time of the gap (and the ``grain`` of its stamps); the rest of it
+    ran beside the steps. A class without durations gets what is left; several such classes share it as their lines divide it.
     """
-    clocks = [gap.start, *(mark.event.clock for mark in gap.marks)]
-    end = clocks[-1] if gap.end is None else gap.end
-    room = None if math.isnan(gap.start) or math.isnan(end) else end - gap.start - gap.working
+    last = marks[-1].event.clock if math.isinf(end) else end
+    room = None if math.isnan(start) or math.isnan(last) else last - start - working
     free = room
-    names = list(dict.fromkeys(mark.name for mark in gap.marks))
+    names = list(dict.fromkeys(mark.name for mark in marks))
     for name in names:
-        printed = [mark.seconds for mark in gap.marks if mark.name == name and mark.seconds is not None]
+        printed = [mark.seconds for mark in marks if mark.name == name and mark.seconds is not None]
         if printed:
             whole = math.fsum(printed)
-            taken = whole if free is None or gap.end is None else min(whole, max(0.0, free) + 2 * grain)
+            taken = whole if free is None or math.isinf(end) else min(whole, max(0.0, free) + 2 * grain)
             tally.add(name, taken, measured=True, overlapped=whole - taken, count=len(printed))
             free = None if free is None else free - taken
-    silent = [name for name in names if all(mark.seconds is None for mark in gap.marks if mark.name == name)]
+    silent = [name for name in names if all(mark.seconds is None for mark in marks if mark.name == name)]
     if free is None:
         for name in silent:
             tally.miss(name)
     elif len(silent) == 1:
         tally.add(silent[0], free, measured=False)
     elif silent:
-        _share(gap, end, free, tally, grain)
+        for name, seconds in _shared(free, marks, [start, *(mark.event.clock for mark in marks), last], working, grain).items():
+            tally.add(name, seconds, measured=False, shared=True)
     return room
 
 
-def _share(gap: Gap, end: float, free: float, tally: Tally, grain: float) -> None:
-    """Share ``free`` seconds among the classes as their lines divide the gap: a line ends the time of its class.
+def _shared(free: float, marks: Sequence[Mark], clocks: Sequence[float], working: float, grain: float) -> dict[str, float]:
+    """Return the ``free`` seconds of each class, as their lines divide a gap: a line ends the time of its class.
 
-    The time after the last line is of its class, too. The steps are in the first or the last stretch, whichever fits best, else
-    in both. A class without time before its lines is unknown: a line that reports a beginning leaves its time to the next line.
+    ``clocks`` are the stamps of the records and lines. The time after the last line is of its class, too. The steps are in the
+    first or the last stretch, whichever fits best, else in both. A class without time before its lines is unknown: a line that
+    reports a beginning leaves its time to the next line.
     """
-    lengths: list[tuple[str, float]] = []
-    at = gap.start
-    for mark in gap.marks:
-        lengths.append((mark.name, mark.event.clock - at))
-        at = mark.event.clock
-    lengths.append((gap.marks[-1].name, end - at))
-    fitting = [i for i in (0, len(lengths) - 1) if lengths[i][1] >= gap.working - grain]
-    chosen = [min(fitting, key=lambda i: lengths[i][1])] if fitting else [0, len(lengths) - 1]
-    for i in chosen:
-        rest = lengths[i][1] - gap.working
-        lengths[i] = (lengths[i][0], rest if rest > NOISE * gap.working else 0.0)
-    shares = {name: math.fsum(max(0.0, s) for n, s in lengths if n == name) for name in dict.fromkeys(n for n, _ in lengths)}
-    whole = math.fsum(shares.values())
-    for name, share in shares.items():
-        if math.isnan(whole):
-            tally.miss(name)
-        else:
-            tally.add(name, free * share / whole if whole else 0.0, measured=False, shared=True)
+    names = [*(mark.name for mark in marks), marks[-1].name]
+    lengths = [after - before for before, after in pairwise(clocks)]
+    for at in sorted((at for at in (0, -1) if lengths[at] >= working - grain), key=lengths.__getitem__)[:1] or (0, -1):
+        rest = lengths[at] - working
+        lengths[at] = rest if rest > NOISE * working else 0.0
+    times = {name: math.fsum(max(0.0, s) for n, s in zip(names, lengths, strict=True) if n == name) for name in names}
+    whole = math.fsum(times.values())
+    return {name: free * seconds / whole if whole else 0.0 for name, seconds in times.items()}
 
 
 SLACK = 0.02
@@ -136,54 +118,24 @@ FINE = 10
 """Factor of the grain of stamps: if records are further apart, their median pace counts, else their mean pace."""
 LONG = 3.0
 """Ordinary steps beyond which a silence is no slow step: step times rarely vary that much beside their neighbours."""
-DOUBTFUL = 0.05
-"""Share of the gaps beyond which long ones are no exception: slow steps may be among them."""
-FEW = 1
-"""Long gaps that are an exception in a log of any length."""
-LISTED = 10
-"""Most stalls that are listed."""
-
-
-class Extras(NamedTuple):
-    """Records whose printed time exceeds that of their steps: indexes ``at`` (ascending, int64 [m]), and float64 [m] each:
-    ``seconds`` of the excess, ``working`` seconds of the steps."""
-
-    at: Integers
-    seconds: Floats
-    working: Floats
-
-    def only(self, chosen: Mask | Integers) -> Extras:
-        """Return these records at a mask or at indexes."""
-        return Extras(self.at[chosen], self.seconds[chosen], self.working[chosen])
-
-    def joined(self, other: Extras) -> Extras:
-        """Return these and ``other`` records, ascending."""
-        at, seconds, working = (np.concatenate(pair) for pair in zip(self, other, strict=True))
-        return Extras(at, seconds, working).only(np.argsort(at, kind="stable"))
-
-    def beyond(self, record: int) -> float:
-        """Return the seconds by which the time of a record exceeds its steps; 0 for a record not listed."""
-        return math.fsum(self.seconds[self.at == record].tolist())
-
-
-NO_EXTRAS = Extras(np.empty(0, np.int64), np.empty(0), np.empty(0))
 
 
 class Times(NamedTuple):
     """The printed times of a phase in seconds: of the steps that stand (``standing``), and of those that were superseded
-    (``wasted``), without the excess of ``warmup`` (records of warm-ups that took longer than their steps) and of ``after_marks``
-    (those after a mark). ``median``: that of a step."""
+    (``wasted``), without ``extra`` time; ``median``: that of a step; ``averaged``: each figure is the mean of all steps so far.
+
+    Some records took longer than their steps, those of warm-ups and those after a mark: the indexes ``at`` (ascending, int64 [m])
+    with the seconds of their steps (``working``), ``extra`` seconds (float64 [m] each), and whether these are ``of_mark`` (bool).
+    """
 
     standing: float
     wasted: float
-    warmup: Extras
-    after_marks: Extras
     median: float
-
-    @property
-    def extras(self) -> Extras:
-        """The records of both kinds."""
-        return self.warmup.joined(self.after_marks)
+    averaged: bool
+    at: Integers
+    working: Floats
+    extra: Floats
+    of_mark: Mask
 
 
 def printed_times(records: Records, statistic: Statistic | None, waiting: float | None, marks: Placed) -> Times | None:
@@ -199,42 +151,38 @@ def printed_times(records: Records, statistic: Statistic | None, waiting: float 
     wasted = records.totals(records.standing, records.stops, TIME, definition, median)
     if None in standing or None in wasted:
         return None
-    if definition in CUMULATIVE:
-        early = late = NO_EXTRAS
-    else:
-        early, late = _extras(records, median, definition, waiting, marks)
-    at, _, working = early.joined(late)
+    averaged = definition in CUMULATIVE
+    at, working, extra, of_mark = _extras(records, median, definition, waiting, marks)
     beyond, stands = records.times(TIME)[at] * records.covers[at] - working, records.stands(at)
     known = ([total for total in totals if total is not None] for totals in (standing, wasted))
     stand, over = (
         math.fsum(sums) - math.fsum(beyond[mine].tolist()) for sums, mine in zip(known, (stands, ~stands), strict=True)
     )
-    return Times(stand, over, early, late, median)
+    return Times(stand, over, median, averaged, at, working, extra, of_mark)
 
 
 def _extras(
     records: Records, median: float, definition: str | None, waiting: float | None, marks: Placed
-) -> tuple[Extras, Extras]:
-    """Return the records of warm-ups, and those after a mark, whose time exceeds that of their steps.
+) -> tuple[Integers, Floats, Floats, Mask]:
+    """Return the records whose time exceeds that of their steps, as ``Times`` has them; none if their times are averages.
 
     If most records after a mark are far above the median, the timer runs on through evaluations; the excess of a warm-up record
     after a mark then belongs to the mark.
     """
     warm = records.first(warmups(records.lengths))
-    at = np.union1d(warm, marks.at)
+    at = np.union1d(warm, marks.at)[: 0 if definition in CUMULATIVE else None]
     values, data, covers = records.times(TIME)[at], records.times(DATA)[at], records.covers[at]
     waits = (data > waiting) & (data <= values) if waiting is not None else np.zeros(len(at), np.bool_)
     waited = np.where(waits, data - (waiting or 0.0), 0.0)
     more = values - waited - median
     averaged = covers if definition is not None else np.where(covers <= 1, covers, 1)
-    every = Extras(at, more * averaged, (median + waited) * covers)
     is_warm, marked = np.isin(at, warm), np.isin(at, marks.at)
     early, after = is_warm & (more > 0), marked & ~is_warm
     late = after & (more > (INCLUDES - 1) * median)
-    quiet = after & ~late & ~np.isnan(values)
-    if not np.count_nonzero(late) > np.count_nonzero(quiet):
-        return every.only(early), NO_EXTRAS
-    return every.only(early & ~marked), every.only(late | (early & marked))
+    runs_on = np.count_nonzero(late) > np.count_nonzero(after & ~late & ~np.isnan(values))
+    of_mark = (late | (early & marked)) & runs_on
+    chosen = early | of_mark
+    return at[chosen], ((median + waited) * covers)[chosen], (more * averaged)[chosen], of_mark[chosen]
 
 
 def is_credible(records: Records, grain: float, definition: str | None, median: float) -> bool:
@@ -248,28 +196,19 @@ def is_credible(records: Records, grain: float, definition: str | None, median: 
     return not any(seconds is not None and seconds - lead > most for seconds, lead, most in every)
 
 
-class Ordinary(NamedTuple):
-    """The usual seconds of a step: ``each``, or if ``printed`` the value of the record itself, except for ``extras``."""
+def ordinary(records: Records, each: float, times: Times | None = None) -> Floats:
+    """Return the usual seconds of the steps that each record covers (float64 [n]): as printed in ``times``, else ``each``."""
 
-    each: float
-    printed: bool = False
-    extras: Extras = NO_EXTRAS
+    def block(part: slice) -> Floats:
+        covers = records.covers[part]
+        printed = records.times(TIME)[part] if times is not None and not times.averaged else np.full(len(covers), math.nan)
+        found: Floats = np.where(np.isnan(printed), each, printed) * covers
+        if times is not None:
+            low, high = np.searchsorted(times.at, [part.start, part.stop])
+            found[times.at[low:high] - part.start] = times.working[low:high]
+        return found
 
-    def of(self, records: Records, rows: slice | Integers) -> Floats:
-        """Return the seconds of the steps that some records cover (float64 [m])."""
-        covers = records.covers[rows]
-        values = records.times(TIME)[rows] if self.printed else np.full(len(covers), math.nan)
-        working: Floats = np.where(np.isnan(values), self.each, values) * covers
-        if len(self.extras.at) and len(covers):
-            asked = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            places = np.minimum(np.searchsorted(asked, self.extras.at), len(asked) - 1)
-            own = asked[places] == self.extras.at
-            working[places[own]] = self.extras.working[own]
-        return working
-
-    def of_one(self, records: Records, record: int) -> float:
-        """Return the seconds of the steps that one record covers."""
-        return float(self.of(records, slice(record, record + 1))[0])
+    return gathered(np.float64, records.count, map(block, slices(records.count)))
 
 
 def find_pace(records: Records, marks: Placed, grain: float) -> float | None:
@@ -293,9 +232,9 @@ def _mean_pace(records: Records, marks: Placed, grain: float, total: float, step
     """Return the mean seconds of a step without stalls: compute it, leave out the stalls found with it, and repeat."""
     pace: float | None = None
     for _ in range(ROUNDS):
-        found = find_stalls(records, marks, grain, Ordinary(pace)) if pace is not None else []
-        seconds, rest = math.fsum([total, *(-one.span for one in found)]), steps - sum(one.cover for one in found)
-        mean = seconds / rest if rest > 0 and seconds > 0 else None
+        found = find_silences(records, marks, grain, ordinary(records, pace)) if pace is not None else []
+        seconds, rest = math.fsum([total, *(-one.span for one in found)]), steps - sum(records.covers[one.at] for one in found)
+        mean = float(seconds / rest) if rest > 0 and seconds > 0 else None
         if mean is None or mean == pace:
             break
         pace = mean
@@ -320,41 +259,32 @@ def _spans(records: Records, marks: Placed, part: slice) -> Floats:
     return spans
 
 
-class Found(NamedTuple):
-    """A stall between two records.
+class Silence(NamedTuple):
+    """A stall before the record ``at`` this index: ``span`` seconds since the record before, ``seconds`` beyond its steps."""
 
-    ``span``: the seconds between their stamps; ``cover``: the steps between them; ``superseded``: whether the second record is;
-    ``marked``: the index of the third record if a mark is right before it, else None.
-    """
-
-    stall: Stall
+    at: int
     span: float
-    cover: float
-    superseded: bool
-    marked: int | None
+    seconds: float
 
 
-def find_stalls(records: Records, marks: Placed, grain: float, ordinary: Ordinary) -> list[Found]:
+def find_silences(records: Records, marks: Placed, grain: float, usual: Floats, *, printed: bool = False) -> list[Silence]:
     """Return the stalls between the records of each attempt; none between records without stamps.
 
-    ``marks`` are the known events between the records; ``grain``: seconds by which the stamps may be off. If steps print no time
-    of their own, a stall must also be long beside its neighbours: steps may slow down for good.
+    ``marks`` are the known events between the records; ``grain``: seconds by which the stamps may be off; ``usual``: seconds of
+    the steps of each record. If steps do not ``printed`` times of their own, a stall must also be long beside its neighbours:
+    steps may slow down for good.
     """
-    found: list[Found] = []
+    found: list[Silence] = []
     for part in slices(records.count):
         spans = _spans(records, marks, part)
         with np.errstate(invalid="ignore"):
-            long = np.flatnonzero(spans > LONG * ordinary.of(records, part) + 2 * grain)
+            long = np.flatnonzero(spans > LONG * usual[part] + 2 * grain)
         for at in (long + part.start).tolist():
-            span, cover = float(spans[at - part.start]), float(records.covers[at])
-            own = ordinary.of_one(records, at)
-            if not ordinary.printed:
-                own = max(own, _beside(records, marks, at) * cover)
-                if span <= LONG * own + 2 * grain:
-                    continue
-            stall = Stall(int(records.line[at - 1]), int(records.line[at]), span - own)
-            marked = at + 1 if at + 1 in marks.before and at + 1 not in records.starts else None
-            found.append(Found(stall, span, cover, not records.stands(np.array([at]))[0], marked))
+            span, own = float(spans[at - part.start]), float(usual[at])
+            if not printed:
+                own = max(own, _beside(records, marks, at) * float(records.covers[at]))
+            if span > LONG * own + 2 * grain:
+                found.append(Silence(at, span, span - own))
     return found
 
 
@@ -364,15 +294,3 @@ def _beside(records: Records, marks: Placed, at: int) -> float:
     each = _spans(records, marks, near) / np.maximum(records.covers[near], 1)
     each[1] = math.nan
     return min((pace for pace in each.tolist() if not math.isnan(pace)), default=0.0)
-
-
-def is_doubtful(stalls: int, gaps: int) -> bool:
-    """Return whether long gaps are so frequent that slow steps may be among them."""
-    return stalls > max(FEW, DOUBTFUL * gaps)
-
-
-def listed(found: Sequence[Found], doubtful: bool) -> Stalls:
-    """Return the stalls for the account: their number, their seconds, and the longest in order."""
-    stalls = [one.stall for one in found]
-    longest = heapq.nsmallest(LISTED, stalls, key=lambda stall: (-stall.duration_s, stall.line_number))
-    return Stalls(len(stalls), math.fsum(stall.duration_s for stall in stalls), doubtful, longest)
