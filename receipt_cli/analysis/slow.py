@@ -304,7 +304,7 @@ def with_ranks(found: SlowSteps, table: EventTable) -> SlowSteps:
 
 def _of_rank(table: EventTable) -> dict[int | None, Cause | None]:
     """Return the slow steps of one rank, each with its cause."""
-    records = Records(table, np.zeros(1, np.int64), np.array([len(table)]))
+    records = Records(table, np.zeros(1, np.int64))
     times = records.times(TIME)
     slow = _slow(times, np.flatnonzero(times > 0))
     codes, _, _ = _one_of(list(_parts(records, slow, _unit(finite(times)))), slow.excess)

@@ -12,7 +12,7 @@ from receipt_cli.analysis.bottleneck import CYCLE, LOOKED_AT, Bottleneck, judge
 from receipt_cli.analysis.failure import Ending
 from receipt_cli.analysis.flags import Flag, find_oddities
 from receipt_cli.analysis.flops import own_peak, world_size
-from receipt_cli.analysis.goodput.records import Records, standing_records
+from receipt_cli.analysis.goodput.records import Records
 from receipt_cli.analysis.goodput.timestamps import Edges, Life, LogTime, find_life
 from receipt_cli.analysis.memory import MemoryStory, tell
 from receipt_cli.analysis.position import Position, find_position
@@ -108,7 +108,7 @@ def summarise(
     """
     steps = phase.steps
     numbered = steps.steps[~np.isnan(steps.steps)]
-    standing = standing_records(phase)
+    standing = Records(phase.steps, phase.starts)
     steady, state = steady_records(standing)
     summary = Summary(
         phase=phase.name,

@@ -37,10 +37,12 @@ class Records(EventTable):
     attempt before ``standing`` stand; a later attempt superseded the others (int64 [k] each).
     """
 
-    def __init__(self, table: EventTable, starts: Integers, standing: Integers) -> None:
+    def __init__(self, table: EventTable, starts: Integers, standing: Integers | None = None) -> None:
+        """Without ``standing``, all records stand."""
         super().__init__(table.log, table.rows)
-        self.starts, self.standing = starts, standing
+        self.starts = starts
         self.stops: Integers = np.append(starts[1:], self.count)[: len(starts)]
+        self.standing = self.stops if standing is None else standing
         self.lengths: Integers = self.stops - starts
         self._times: dict[str, Floats] = {}
 
@@ -175,21 +177,3 @@ def are_countable(phase: Phase) -> bool:
     """Return whether ``EventTable.step`` can hold the steps of a phase."""
     steps = phase.step_events.steps
     return not any(bool((np.abs(steps[part]) >= LARGE).any()) for part in slices(len(steps)))
-
-
-def records_of(phase: Phase) -> Records:
-    """Return all step records of a phase, superseded ones included; an attempt begins if the step is not above the one before."""
-    if phase.stands.all():
-        return standing_records(phase)
-    steps = phase.every.steps
-    numbered = np.flatnonzero(~np.isnan(steps))
-    falls = numbered[1:][steps[numbered[1:]] <= steps[numbered[:-1]]]
-    starts = np.append(0, falls)
-    stands = np.add.reduceat(phase.stands, starts, dtype=np.int64)
-    return Records(phase.every, starts, starts + stands)
-
-
-def standing_records(phase: Phase) -> Records:
-    """Return the step records of a phase that stand, attempt by attempt."""
-    starts = phase.starts
-    return Records(phase.steps, starts, np.append(starts[1:], len(phase.steps))[: len(starts)])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.analysis.goodput.model import Stall, Tally, is_doubtful
-from receipt_cli.analysis.goodput.records import DATA, DISPATCH, TIME, Records, is_time, records_of
+from receipt_cli.analysis.goodput.records import DATA, DISPATCH, TIME, Records, is_time
 from receipt_cli.analysis.goodput.steps import (
     Mark,
     Silence,
@@ -95,7 +95,7 @@ class PhaseTime:
     def __init__(self, phase: Phase, summary: Summary, begin: Begin, grain: float, tally: Tally) -> None:
         """``grain``: seconds by which stamps may be off, NaN if they prove nothing."""
         self.phase, self.summary, self.begin, self.grain, self.tally = phase, summary, begin, grain, tally
-        self.records = records = records_of(phase)
+        self.records = records = Records(phase.every, phase.begins, phase.begins + np.diff(phase.bounds))
         self.marks = marks_of(phase, begin.start)
         self.placed = place(self.marks, records)
         self.stalls: list[Silence] | None = None

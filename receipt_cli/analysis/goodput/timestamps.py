@@ -74,7 +74,13 @@ class LogTime(NamedTuple):
     first: str
     last: str
     zone: str | None
-    source: str = "log_lines"
+    source: str
+
+    @classmethod
+    def of(cls, first: float, last: float, *, zoned: bool, source: str) -> LogTime:
+        """Return the time from ``first`` to ``last``, in seconds since 1970."""
+        first_, last_ = (format_clock(clock) + ("Z" if zoned else "") for clock in (first, last))
+        return cls(first_, last_, "utc" if zoned else None, source)
 
 
 class Stamp(NamedTuple):
@@ -306,8 +312,7 @@ def find_time(events: EventTable, start: int, edges: Edges, zoned: bool | None) 
     walk = _stamps_of(events, start, edges)
     if walk.broken or math.isnan(walk.first) or zoned is None:
         return None
-    zone = "Z" if zoned else ""
-    return LogTime(format_clock(walk.first) + zone, format_clock(walk.latest) + zone, "utc" if zoned else None)
+    return LogTime.of(walk.first, walk.latest, zoned=zoned, source="log_lines")
 
 
 def format_clock(clock: float) -> str:
@@ -372,10 +377,7 @@ def find_log_time(gathered: Gathered) -> LogTime | None:
     stamps = [stamp for text in dict.fromkeys((head, tail)) for stamp in _stamps(plain(text))]  # in a small log both are equal
     zoned = 2 * sum(stamp.zoned for stamp in stamps) >= len(stamps)
     clocks = [stamp.clock for stamp in stamps if stamp.zoned == zoned]
-    if not clocks:
-        return None
-    zone = "Z" if zoned else ""
-    return LogTime(format_clock(min(clocks)) + zone, format_clock(max(clocks)) + zone, "utc" if zoned else None, "log_ends")
+    return LogTime.of(min(clocks), max(clocks), zoned=zoned, source="log_ends") if clocks else None
 
 
 def _stamps(text: bytes) -> Iterator[Stamp]:
