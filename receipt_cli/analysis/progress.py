@@ -17,9 +17,9 @@ import numpy as np
 
 from receipt_cli.analysis.bottleneck import LOOKED_AT
 from receipt_cli.analysis.flops import Facts, Peak, positive, tokens_per_step
-from receipt_cli.analysis.goodput.records import CUMULATIVE, TIME, Records, are_countable, is_time
 from receipt_cli.analysis.goodput.steps import marks_of, paces, place
 from receipt_cli.analysis.goodput.timestamps import Life
+from receipt_cli.analysis.records import CUMULATIVE, TIME, Records, are_countable, is_time
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import EventTable, Row, Series
 from receipt_cli.numeric.array_types import Floats

@@ -28,8 +28,8 @@ from receipt_cli.analysis.flops import (
     tokens_per_step,
     world_size,
 )
-from receipt_cli.analysis.goodput.records import Records
 from receipt_cli.analysis.progress import FINE_GAP
+from receipt_cli.analysis.records import Records
 from receipt_cli.analysis.stated import Completed
 from receipt_cli.definitions.accelerators import Device
 from receipt_cli.events.printed_digits import Digits

@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from receipt_cli.analysis.bottleneck import LOOKED_AT, SLACK
-from receipt_cli.analysis.goodput.records import CUMULATIVE, TIME, Records
 from receipt_cli.analysis.goodput.steps import Placed, marks_of, place
+from receipt_cli.analysis.records import CUMULATIVE, TIME, Records
 from receipt_cli.analysis.spikes import PIECE, TOGETHER, candidates, medians_of, places_before, values_at
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import NO_STEP, EventTable, distinct

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.analysis.goodput.records import Records
+from receipt_cli.analysis.records import Records
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.statistics import exact_median, finite
 

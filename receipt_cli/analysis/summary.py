@@ -12,7 +12,6 @@ from receipt_cli.analysis.bottleneck import CYCLE, LOOKED_AT, Bottleneck, judge
 from receipt_cli.analysis.failure import Ending
 from receipt_cli.analysis.flags import Flag, find_oddities
 from receipt_cli.analysis.flops import own_peak, world_size
-from receipt_cli.analysis.goodput.records import Records
 from receipt_cli.analysis.goodput.timestamps import Edges, Life, LogTime, find_life
 from receipt_cli.analysis.memory import MemoryStory, tell
 from receipt_cli.analysis.position import Position, find_position
@@ -28,6 +27,7 @@ from receipt_cli.analysis.progress import (
     step_times,
 )
 from receipt_cli.analysis.recompute import Comparison, compare, of_session, recompute
+from receipt_cli.analysis.records import Records
 from receipt_cli.analysis.slow import SlowSteps, find_slow
 from receipt_cli.analysis.spikes import Spikes, find_spikes
 from receipt_cli.analysis.stated import Contradiction, StatedFact, complete

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.model import CLASSES, GPU_IDLE, Goodput, Part, Range, Stalls, Tally, Wall, is_doubtful
-from receipt_cli.analysis.goodput.records import are_countable
 from receipt_cli.analysis.goodput.step_time_account import Begin, PhaseTime, Work
 from receipt_cli.analysis.goodput.steps import SLACK
 from receipt_cli.analysis.goodput.timestamps import ClockBack, ClockSkip, Edges, Life, find_life, format_clock, is_zoned
+from receipt_cli.analysis.records import are_countable
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.phases import Phase
@@ -96,15 +96,12 @@ def _parts(
     if life is not None and whole:
         begin = Begin(launch.start, life.start, life.led, stated is None, until)
     works: list[Work] = []
-    evidence: dict[str, None] = {}
+    stamped = life.grain if life is not None else math.nan
     for phase, summary in chosen:
-        stamped = life.grain if life is not None else math.nan
         work = PhaseTime(phase, summary, begin, stamped, tally).work(samples) if are_countable(phase) else None
         if work is None:
             return None
         works.append(work)
-        if work.evidence:
-            evidence[work.evidence] = None
         if summary.record_count:
             begin = Begin(launch.start, last_line=until)
     classes: tuple[str, ...] = CLASSES
@@ -117,6 +114,7 @@ def _parts(
         return None
     step_time = min(step_time, wall)
     parts = _fitted({name: tally.part(name) for name in classes}, step_time, wall, max(2 * grain, ROUNDING * wall))
+    evidence = {work.evidence for work in works if work.evidence}
     known = "mixed" if len(evidence) > 1 else next(iter(evidence))
     phase_name = stated.phase if stated is not None else None
     source = stated.evidence if stated is not None else STAMPS

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.analysis.goodput.model import Stall, Tally, is_doubtful
-from receipt_cli.analysis.goodput.records import DATA, DISPATCH, TIME, Records, is_time
 from receipt_cli.analysis.goodput.steps import (
     Mark,
     Silence,
@@ -23,6 +22,7 @@ from receipt_cli.analysis.goodput.steps import (
     printed_times,
     settle,
 )
+from receipt_cli.analysis.records import DATA, DISPATCH, TIME, Records, is_time
 from receipt_cli.analysis.summary import TRAINING_ONLY, Summary
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import NO_STEP, Row

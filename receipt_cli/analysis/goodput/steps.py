@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.analysis.goodput.model import Tally
-from receipt_cli.analysis.goodput.records import CUMULATIVE, DATA, TIME, Records, is_time
+from receipt_cli.analysis.records import CUMULATIVE, DATA, TIME, Records, is_time
 from receipt_cli.analysis.steady import warmups
 from receipt_cli.events.launches import END
 from receipt_cli.events.phases import Phase
