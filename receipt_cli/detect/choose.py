@@ -94,23 +94,18 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
 
     ``forced`` or an earlier ``choice`` takes precedence if it explains at least one record.
     """
-    read = engine.readers(body)
-    ids = {ref.partition("@")[0] for ref in read}
-    reading = {i: versions for i, versions in engine.by_id.items() if i in ids}
-    every = {i: [pair for version in versions for pair in read.get(version.ref, ())] for i, versions in reading.items()}
-    records = {i: _records(pairs) for i, pairs in every.items()}
-    steps = {i: _records(pairs, steps=True) for i, pairs in every.items()}
+    read, told = engine.readers(body), explained(engine, body)
+    reading = {i: engine.by_id[i] for i in told}
     rules = {i: [[r for r, c in read.get(g.ref, ()) if _identifies(r, c)] for g in versions] for i, versions in reading.items()}
-    layers = {i: versions[-1].layer for i, versions in reading.items()}
     candidates = sorted(
-        (_candidate(i, layers, records, steps, rules[i]) for i in reading if records[i]),
-        key=lambda c: (*(-part for part in c.score), -steps[c.id].max() if c.alone_steps else 0, c.id),
+        (_candidate(i, reading[i][-1].layer, told[i], rules[i]) for i in reading if told[i].records),
+        key=lambda c: (*(-part for part in c.score), -told[c.id].steps.max() if c.alone_steps else 0, c.id),
     )
     exits = [at for m in engine.catalogue.markers if m.role == "exit_code" and (hits := body.markers.get(m.id)) for at in hits.at]
     ends = sorted(at >> POSITION_BITS for at in exits)
-    candidates = [c._replace(quoted=_is_quoted(c, candidates, steps, ends)) for c in candidates]
+    candidates = [c._replace(quoted=_is_quoted(c, candidates, told, ends)) for c in candidates]
     if forced is not None:
-        found = records.get(forced.id)
+        found = forced.id in told and told[forced.id].records
         return Detection((Chosen(forced, "option"),) if found else (), tuple(candidates))
     if choice is not None:
         return Detection(tuple(_again(engine, body, reading, candidates, choice)), tuple(candidates))
@@ -122,14 +117,14 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
     chosen = [best]
     for other in known[1:]:
         if other.layer == "trainer" and other.alone_steps >= MIN_SECONDARY and best.score[0] == WITH_STEPS["trainer"]:
-            mine = steps[other.id] - OrdinalSet.union(*(records[c.id] for c in chosen))
-            apart = not any(_interleaved(mine, steps[c.id]) or _goes_on(engine, body, reading[c.id], mine) for c in chosen)
+            mine = told[other.id].steps - OrdinalSet.union(*(told[c.id].records for c in chosen))
+            apart = not any(_interleaved(mine, told[c.id].steps) or _goes_on(engine, body, reading[c.id], mine) for c in chosen)
             if len(mine) >= MIN_SECONDARY and apart:
                 chosen.append(other)
         elif other.layer == "benchmark" and best.layer == "trainer" and other.rules > 1:
             chosen.append(other)
     rivals = [c.id for c in known[1:] if c.score == best.score and c not in chosen]
-    rivals = [i for i in rivals if not (steps[i] and _goes_on(engine, body, reading[best.id], steps[i]))]
+    rivals = [i for i in rivals if not (told[i].steps and _goes_on(engine, body, reading[best.id], told[i].steps))]
     if rivals:
         return Detection((), tuple(candidates), (best.id, *rivals))
     return Detection(tuple(_version(engine, body, reading[c.id]) for c in chosen), tuple(candidates))
@@ -175,21 +170,14 @@ def _whole(columns: RuleColumns, rule: Rule) -> bool:
     return rows < len(columns) and (rows > 0 or not rule.block.requires)
 
 
-def _candidate(
-    name: str,
-    layers: Mapping[str, str],
-    records: Mapping[str, OrdinalSet],
-    steps: Mapping[str, OrdinalSet],
-    reading: Sequence[list[Rule]],
-) -> Candidate:
-    layer = layers[name]
+def _candidate(name: str, layer: str, told: Explained, reading: Sequence[list[Rule]]) -> Candidate:
     return Candidate(
         id=name,
         layer=layer,
-        records=len(records[name]),
-        alone=len(_without_rivals(name, records[name], layers, records)),
-        step_records=len(steps[name]),
-        alone_steps=len(_without_rivals(name, steps[name], layers, records)),
+        records=len(told.records),
+        alone=len(told.alone),
+        step_records=len(told.steps),
+        alone_steps=len(told.alone_steps),
         rules=max(len(rules) for rules in reading),
         named=layer != "trainer" or any(_names_trainer(name, rule.literals, rule.sources) for rules in reading for rule in rules),
     )
@@ -204,21 +192,23 @@ def _without_rivals(name: str, mine: OrdinalSet, layers: Mapping[str, str], reco
     return mine
 
 
-class Alone(NamedTuple):
-    """The records, and the step records among them, that only one grammar explains."""
+class Explained(NamedTuple):
+    """The ordinals of the records that a grammar explains, of its step records, and of those of both that only it explains."""
 
     records: OrdinalSet
     steps: OrdinalSet
+    alone: OrdinalSet
+    alone_steps: OrdinalSet
 
 
-def find_alone(engine: Engine, body: SegmentBody, names: Collection[str]) -> dict[str, Alone]:
-    """Return the records that only this grammar explains, for each grammar of ``names``."""
-    layers = {i: versions[-1].layer for i, versions in engine.by_id.items()}
+def explained(engine: Engine, body: SegmentBody) -> dict[str, Explained]:
+    """Return what each grammar (all its versions) explains of a log, by id; none for a grammar that reads no record."""
     read = engine.readers(body)
     every = {i: [pair for version in versions for pair in read.get(version.ref, ())] for i, versions in engine.by_id.items()}
-    records = {i: _records(pairs) for i, pairs in every.items() if pairs or i in names}
-    steps = {i: _records(every[i], steps=True) for i in names}
-    return {i: Alone(*(_without_rivals(i, mine[i], layers, records) for mine in (records, steps))) for i in names}
+    layers = {i: versions[-1].layer for i, versions in engine.by_id.items()}
+    records = {i: _records(pairs) for i, pairs in every.items() if pairs}
+    both = {i: (mine, _records(every[i], steps=True)) for i, mine in records.items()}
+    return {i: Explained(*some, *(_without_rivals(i, mine, layers, records) for mine in some)) for i, some in both.items()}
 
 
 def _interleaved(left: OrdinalSet, right: OrdinalSet) -> bool:
@@ -227,20 +217,18 @@ def _interleaved(left: OrdinalSet, right: OrdinalSet) -> bool:
     return count_switches(left, right, few + 1) > few
 
 
-def _is_quoted(
-    candidate: Candidate, candidates: Sequence[Candidate], steps: Mapping[str, OrdinalSet], ends: Sequence[int]
-) -> bool:
+def _is_quoted(candidate: Candidate, candidates: Sequence[Candidate], told: Mapping[str, Explained], ends: Sequence[int]) -> bool:
     """Return whether a grammar's only kind of record is rare, or lies between two steps of another grammar.
 
     The other grammar reads more steps and owns the log. False if one of ``ends``, the exits of processes, separates the two.
     """
-    mine = steps[candidate.id]
+    mine = told[candidate.id].steps
     if not mine or not candidate.lone:
         return False
     for other in candidates:
         if other.id == candidate.id or other.alone_steps <= max(candidate.alone_steps, MIN_SECONDARY - 1):
             continue
-        theirs = steps[other.id]
+        theirs = told[other.id].steps
         if any(mine.max() <= end < theirs.min() or theirs.max() <= end < mine.min() for end in ends):
             continue
         around = theirs.min() < mine.min() and mine.max() < theirs.max()

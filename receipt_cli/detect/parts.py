@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.detect.borders import LAST, READ, Gap, find_borders, openings_of
-from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Alone, Detection, find_alone
+from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Detection, Explained, explained
 from receipt_cli.errors import InputError
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.starts import introduces
@@ -64,24 +64,24 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
     known = {c.id: c for c in detection.candidates if c.identified}
     if len(known) < 2:
         return []
-    alone = find_alone(engine, body, known)
+    told = explained(engine, body)
     least = {name: MIN_SECONDARY if c.layer in TRAINERS else MIN_FORMAT for name, c in known.items()}
     layers = {name: c.layer for name, c in known.items() if c.alone_steps >= least[name]}
     for c in known.values():
-        if c.layer == "library" and c.alone_steps >= MIN_SECONDARY and _is_apart(alone[c.id], [alone[name] for name in layers]):
+        if c.layer == "library" and c.alone_steps >= MIN_SECONDARY and _is_apart(told[c.id], [told[name] for name in layers]):
             layers[c.id] = c.layer
     signs = sorted({*_positions(engine, body, ENDS), *_end_lines(engine, body, known)})  # records that show an end
-    found = list(_split({name: alone[name].steps for name in layers}, layers, signs, 0, body.records))
+    found = list(_split({name: told[name].alone_steps for name in layers}, layers, signs, 0, body.records))
     failures = _positions(engine, body, FAILURES)
     few = [
         c for name, c in known.items() if name not in layers and (c.layer in TRAINERS or (c.layer == "library" and c.rules > 1))
     ]
     for c in sorted(few, key=lambda c: (-c.alone, c.id)):
-        new = _Stretch(c.id, alone[c.id].records.min(), alone[c.id].records.max())
+        new = _Stretch(c.id, told[c.id].alone.min(), told[c.id].alone.max())
         failed = bool(failures) and failures[-1] >= new.first
         ended = c.alone_steps > 0 and any(at >= new.first for at in _end_lines(engine, body, [c.id]))
         found = _with_few(found, new, signs, proven=c.named or failed or ended)
-    around = [_Stretch(c.id, alone[c.id].records.min(), alone[c.id].records.max()) for c in few if c.layer in TRAINERS]
+    around = [_Stretch(c.id, told[c.id].alone.min(), told[c.id].alone.max()) for c in few if c.layer in TRAINERS]
     lines = [_lines_around(engine, body, found, at, around) for at in range(len(found))]
     gaps = (
         Gap(last, next_first, one.name, other.name, body=first)
@@ -105,14 +105,14 @@ def _lines_around(
     return _line(engine, body, first.name, first.first), _line(engine, body, last.name, last.last)
 
 
-def _is_apart(library: Alone, others: Sequence[Alone]) -> bool:
+def _is_apart(library: Explained, others: Sequence[Explained]) -> bool:
     """Return whether all records of a library, its banner too, precede or follow all steps of each trainer.
 
     A trainer that uses the library prints its steps among the library's, and after its banner.
     """
-    first, last = library.records.min(), library.records.max()
-    spans = [(other.steps.min(), other.steps.max()) for other in others]
-    return all(end < first or (last < begin and library.steps.min() > first) for begin, end in spans)
+    first, last = library.alone.min(), library.alone.max()
+    spans = [(other.alone_steps.min(), other.alone_steps.max()) for other in others]
+    return all(end < first or (last < begin and library.alone_steps.min() > first) for begin, end in spans)
 
 
 def _end_lines(engine: Engine, body: SegmentBody, names: Collection[str]) -> set[int]:
