@@ -35,17 +35,16 @@ PIECE = 1 << 20
 
 
 class Kept(Source):
-    """A source that keeps its first ``MAX_KEPT`` bytes."""
+    """A source that keeps its first bytes."""
 
-    def __init__(self, path: str, progress: Progress | None = None) -> None:
+    def __init__(self, path: str, progress: Progress | None = None, most: int = MAX_KEPT) -> None:
         super().__init__(path, progress)
-        self.kept = bytearray()
+        self.kept, self._most = bytearray(), most
 
     def blocks(self) -> Iterator[bytes]:
         """Yield the blocks as ``Source`` does."""
         for block in super().blocks():
-            if len(self.kept) < MAX_KEPT:
-                self.kept += block[: MAX_KEPT - len(self.kept)]
+            self.kept += block[: self._most - len(self.kept)]
             yield block
 
 

@@ -33,16 +33,25 @@ class Marked:
     fields: tuple[tuple[tuple[int, int, str], ...], ...]
 
     @property
+    def named(self) -> dict[int, tuple[str, ...]]:
+        """The index of each number with fields, and these."""
+        return {at: tuple(name for *_, name in inside) for at, inside in enumerate(self.fields) if inside}
+
+    @property
+    def cells(self) -> dict[int, tuple[str, ...]]:
+        """Those of ``named`` without a counter."""
+        return {at: names for at, names in self.named.items() if HEAD_FIELDS.isdisjoint(names)}
+
+    @property
     def last(self) -> int:
         """The index of the last number with a field, or -1."""
-        return max((at for at, inside in enumerate(self.fields) if inside), default=-1)
+        return max(self.named, default=-1)
 
     @property
     def shape(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """(text before, field names) of each number up to the last field, with runs of blanks as one blank."""
-        told = zip(self.literals, self.tokens, self.fields, strict=False)
-        found = [(" ".join(_joined(left, token).split()), tuple(f for *_, f in inside)) for left, token, inside in told]
-        return tuple(found[: self.last + 1])
+        texts = (" ".join(_joined(left, token).split()) for left, token in zip(self.literals, self.tokens, strict=False))
+        return tuple((text, self.named.get(at, ())) for at, text in enumerate(texts) if at <= self.last)
 
 
 def mark(sample: bytes, spans: Mapping[str, tuple[int, int]]) -> Marked | None:
@@ -151,7 +160,7 @@ def _as_line(body: Body, samples: Sequence[Marked], values: Mapping[str, str], l
     ordered = sorted({sample.shape: sample for sample in samples}.values(), key=lambda sample: sample.last)
     if any(longer.shape[: len(shorter.shape)] != shorter.shape for shorter, longer in pairwise(ordered)):
         return None
-    if {name for sample in samples for inside in sample.fields for *_, name in inside} != set(body["fields"]):
+    if {name for sample in samples for names in sample.named.values() for name in names} != set(body["fields"]):
         return None
     pattern, closing, at = lead, "", 0
     for number, sample in enumerate(ordered):
@@ -179,21 +188,17 @@ def _wrapped(pattern: str) -> str:
 def _as_pairs(body: Body, samples: Sequence[Marked], values: Mapping[str, str], lead: str) -> Body | None:
     """Return the rule as a start and cells of key and value; None if the log separates them in several ways."""
     sample = max(samples, key=lambda each: each.last)
-    cells = [at for at, inside in enumerate(sample.fields) if inside and not HEAD_FIELDS & {name for *_, name in inside}]
-    heads = [at for at, inside in enumerate(sample.fields) if inside and at not in cells]
-    if len(cells) < 2 or (heads and max(heads) > min(cells)):
+    cells = sample.cells
+    if len(cells) < 2 or max(sample.named.keys() - cells.keys(), default=-1) > min(cells):
         return None
     keys: dict[str, str] = {}
     separators: set[tuple[str, str]] = set()
     for each in samples:
-        for at, inside in enumerate(each.fields):
-            names = [name for *_, name in inside]
-            if not names or HEAD_FIELDS & set(names):
-                continue
+        for at, names in each.cells.items():
             found = _KEY.fullmatch(_joined(each.literals[at], each.tokens[at]))
             if found is None or len(names) > 1 or keys.setdefault(found["key"], names[0]) != names[0]:
                 return None
-            if at != min(i for i, inner in enumerate(each.fields) if inner and not HEAD_FIELDS & {n for *_, n in inner}):
+            if at != min(each.cells):
                 separators.add(_separators(found["cell"], found["sep"]))
     if len(separators) != 1 or set(keys.values()) | HEAD_FIELDS & set(body["fields"]) != set(body["fields"]):
         return None
@@ -205,7 +210,7 @@ def _as_pairs(body: Body, samples: Sequence[Marked], values: Mapping[str, str], 
     start = lead + "".join(_pieces(sample, values, 0, min(cells) - 1)) + text_pattern(first["cell"])
     if not start.strip("^*+ \\t[]") or start == lead:
         start = lead + rf"(?={text_pattern(first['key'])})"
-    needed = [name for name in keys if all(keys[name] in {n for inner in s.fields for *_, n in inner} for s in samples)]
+    needed = [key for key, name in keys.items() if all((name,) in each.cells.values() for each in samples)]
     made: Body = {k: v for k, v in body.items() if k not in ("pattern", "fields")}
     made["pairs"] = {"start": start, "cell": cell, "key": key, "keys": keys, "unknown": "ignore"}
     if needed:

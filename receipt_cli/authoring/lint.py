@@ -86,7 +86,7 @@ def lint_together(grammars: Sequence[Grammar]) -> list[Finding]:
             if grammar.id == other.id:
                 continue
             for foreign in rules:
-                if _reads(foreign, sample.line):
+                if _events_of(foreign, sample.line):
                     reason = f"sample of {rule.name} is also read by {other.ref} {foreign.name}"
                     found.append(Finding("error", grammar.where, reason, snippet=sample.line))
     return found
@@ -102,6 +102,14 @@ def digit_dependence(rule: Rule) -> str:
         return "anywhere"
     words = {"after": compared.kept, "in": compared.own, "on both sides of": compared.echoes, "after, and earlier": compared.far}
     return ", ".join(f"{word} {' '.join(map(repr, sorted(texts)))}" for word, texts in words.items() if texts)
+
+
+def _events_of(rule: Rule, line: str) -> list[Extraction]:
+    """Return as ``_extract_line`` does; none for a pattern that exceeds its time (``hostile`` reports it)."""
+    try:
+        return _extract_line(rule, line)
+    except PatternTimeout:
+        return []
 
 
 def _extract_line(rule: Rule, line: str) -> list[Extraction]:
@@ -148,12 +156,8 @@ def _join_row(spec: Block, event: Extraction, row: Extraction, begun: set[str]) 
 
 def read_sample(rule: Rule, line: str) -> dict[str, float | int | str]:
     """Return the fields that ``rule`` reads in ``line``, as a grammar's sample lists them; {} without a match."""
-    try:
-        events = _extract_line(rule, line)
-    except PatternTimeout:
-        return {}
     read: dict[str, float | int | str] = {}
-    for name, text in events[-1].texts.items() if events else ():
+    for name, text in (item for event in _events_of(rule, line)[-1:] for item in event.texts.items()):
         value, _ = convert(rule.fields[name], text)
         if value is not None:
             read[name] = int(value) if isinstance(value, float) and rule.fields[name].type == "integer" else value
@@ -162,21 +166,10 @@ def read_sample(rule: Rule, line: str) -> dict[str, float | int | str]:
 
 def matched_text(rule: Rule, line: str) -> str | None:
     """Return the part of ``line`` that ``rule`` matches, or all of several lines; None without a match."""
-    try:
-        events = _extract_line(rule, line)
-    except PatternTimeout:
-        return None
+    events = _events_of(rule, line)
     if not events or "\n" in line:
         return line if events else None
     return line.encode("utf-8")[events[-1].start : events[-1].end].decode("utf-8", "replace").strip()
-
-
-def _reads(rule: Rule, line: str) -> bool:
-    """Return whether ``rule`` reads ``line``; False for a pattern that exceeds its time (``hostile`` reports it)."""
-    try:
-        return bool(_extract_line(rule, line))
-    except PatternTimeout:
-        return False
 
 
 def _column(record: bytes, at: int) -> int:
@@ -299,7 +292,7 @@ class _Linter:
                 yield self.finding(path, reason, snippet=sample.line, caret=caret, help="samples are bare lines")
             yield from self.values(rule, sample, event, path)
             for other in (*self.grammar.rules, *self.grammar.ignore):
-                if other.name != rule.name and other.name not in self.broken and _reads(other, sample.line):
+                if other.name != rule.name and other.name not in self.broken and _events_of(other, sample.line):
                     yield self.finding(path, f"{rule.name}: sample is also matched by {other.name}", snippet=sample.line)
 
     def unmatched(self, rule: Rule, sample: Sample, path: tuple[str | int, ...]) -> Finding:
@@ -355,16 +348,16 @@ class _Linter:
                 if rule.name in self.broken:
                     continue
                 path = ("ignore", rule.name, "samples", number)
-                if not _reads(rule, sample.line):
+                if not _events_of(rule, sample.line):
                     yield self.unmatched(rule, sample, path)
                 for other in self.grammar.rules:
-                    if other.name not in self.broken and _reads(other, sample.line):
+                    if other.name not in self.broken and _events_of(other, sample.line):
                         yield self.finding(path, f"{rule.name}: sample is also matched by {other.name}", snippet=sample.line)
 
     def silent(self) -> Iterator[Finding]:
         for number, line in enumerate(self.grammar.no_match):
             for rule in self.grammar.rules:
-                if rule.name not in self.broken and _reads(rule, line):
+                if rule.name not in self.broken and _events_of(rule, line):
                     yield self.finding(("no_match", number), f"a line that must match nothing matches {rule.name}", snippet=line)
 
     def evidence(self) -> Iterator[Finding]:

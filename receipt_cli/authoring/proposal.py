@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
-from receipt_cli.authoring.explain import unmatched_lines
+from receipt_cli.authoring.explain import Kept, unmatched_lines
 from receipt_cli.authoring.forms import Body, simple_forms
 from receipt_cli.authoring.lint import lint_grammar, matched_text, read_sample
 from receipt_cli.authoring.roles import NO_EPOCH, Answer, Guess, Question, answered, assign, guesses
@@ -104,7 +104,7 @@ def propose(
     without a number.
     """
     words = vocabulary or load_generic()
-    with closing(Source(path, progress)) as source:
+    with closing(Kept(path, progress, MAX_KEPT)) as source:
         for _ in source.blocks():
             pass
         if not source.size_bytes:
@@ -113,22 +113,12 @@ def propose(
         learned, same = learn_streams([Stream((source,))], words, lacking)
         if not same:
             raise InputError("the log changed while it was read", where=path)
-        raw = _first_bytes(source)
+        raw = bytes(source.kept)
         author = _Author(source, name, normalise(raw), words)
         draft = author.of_learned(learned) if learned is not None and not answers and line is None else None
         draft = draft or author.of_survey(learned, answers, line) or author.of_nothing(lacking)
     count, lines = unmatched_lines(raw, [draft.grammar])
     return replace(draft, unmatched=count, unmatched_lines=lines)
-
-
-def _first_bytes(source: Source) -> bytes:
-    raw = bytearray()
-    with closing(_again(source)) as again:
-        for block in again.blocks():
-            raw += block[: MAX_KEPT - len(raw)]
-            if len(raw) >= MAX_KEPT:
-                break
-    return bytes(raw)
 
 
 def _again(source: Source) -> Source:
