@@ -339,41 +339,25 @@ def _read(engine: Engine, source: Source | None, hidden: list[int], whole: Gathe
 
 def _named(source: Source) -> Iterator[tuple[int, bytes, bool]]:
     """Yield number and name of each line that begins with a name, and whether a step record follows the name."""
-    number, rest = 1, b""
-    for block in source.blocks():
-        text = rest + block
-        end = text.rfind(b"\n") + 1
-        yield from _named_in(text[:end], number)
-        number, rest = number + text.count(b"\n", 0, end), text[end:]
-    yield from _named_in(rest, number)
-
-
-def _named_in(text: bytes, number: int) -> Iterator[tuple[int, bytes, bool]]:
-    """``_named`` for whole lines, the first of which is line ``number``."""
-    behind = 0
-    for at in sorted(_places(text)):
-        if at >= behind:
-            start = text.rfind(b"\n", 0, at) + 1
-            number += text.count(b"\n", behind, start)
-            behind = text.find(b"\n", at) + 1 or len(text)
-            yield from _name_of(number, text[start:behind].removesuffix(b"\n"))
+    number, rest = 0, b""
+    for block in chain(source.blocks(), (b"\n",)):
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
             number += 1
+            if has_name(line):
+                yield from _name_of(number, line)
 
 
 def has_name(text: bytes) -> bool:
-    """Return whether ``text`` contains a name."""
-    return next(_places(text), None) is not None
-
-
-def _places(text: bytes) -> Iterator[int]:
-    """Yield the offsets of names, word by word; no name crosses a line end."""
+    """Return whether ``text`` contains a name; no name crosses a line end."""
     lowered = text.lower()
     for word in WORDS:
         at = lowered.find(word)
         while at >= 0:
             if NAMED.match(text, at) is not None:
-                yield at
+                return True
             at = lowered.find(word, at + 1)
+    return False
 
 
 def _name_of(number: int, line: bytes) -> Iterator[tuple[int, bytes, bool]]:

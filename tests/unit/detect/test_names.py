@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from receipt_cli.detect.parts import NAMED, _named_in, has_name
+from receipt_cli.detect.parts import NAMED, _name_of, has_name
 from receipt_cli.receipts.production import Request, produce_all
 
 FORMS = {
@@ -80,18 +78,7 @@ def test_a_name_is_found_behind_each_word_that_announces_one(word: str) -> None:
     assert not has_name(line.partition(b": moons")[0])
 
 
-@given(
-    st.lists(
-        st.sampled_from(["Run: a | loss 1", "no", "", "[trial 3] x", "run", "rerun fold 2: y [exp z] ", "Fold 1:"]), max_size=8
-    )
-)
-def test_names_are_found_in_a_block_as_line_by_line(lines: list[str]) -> None:
-    found = [number for number, _, _ in _named_in("\n".join(lines).encode(), 5)]
-    alone = [list(_named_in(line.encode(), number)) for number, line in enumerate(lines, 5)]
-    assert found == [number for each in alone for number, _, _ in each]
-    assert all(has_name(line.encode()) or not each for line, each in zip(lines, alone, strict=True))
-
-
 def test_the_word_name_is_no_name() -> None:
     assert not has_name(b"2026/11/21 07:27:51 - mmengine - INFO - Exp name: tiny_epoch_20261121_072750\n")
-    assert [name for _, name, _ in _named_in(b"Exp name: tiny | step 1\nrun id: a7 - step 2\n", 1)] == [b"tiny", b"a7"]
+    lines = (b"Exp name: tiny | step 1", b"run id: a7 - step 2")
+    assert [name for line in lines for _, name, _ in _name_of(1, line)] == [b"tiny", b"a7"]
