@@ -145,16 +145,19 @@ def wanted(detection: Detection) -> bool:
 
 
 def may_be_another(engine: Engine, body: SegmentBody, detection: Detection) -> bool:
-    """Return whether generic reading of the unread lines may own the log instead of the chosen grammars."""
-    return leaves_lines(engine, body, detection) and (wanted(detection) or outnumbered(engine, body, detection))
+    """Return whether generic reading of the unread lines may own the log instead of the chosen grammars.
 
-
-def outnumbered(engine: Engine, body: SegmentBody, detection: Detection) -> bool:
-    """Return whether more records are unread than the chosen trainers printed steps."""
+    They must leave records: a benchmark that explains all, or all but one or two torn ones besides its own steps, covers all of
+    its lines. If known trainers printed steps, more records must be unread than those.
+    """
     if detection.tie or not detection.chosen:
+        return not detection.tie
+    grammars, steps = [chosen.grammar for chosen in detection.chosen], _steps_of(detection)
+    matched, ignored, undecodable = count_explained(engine, body, grammars)
+    torn = load_generic().min_records - 1 if steps else 0
+    if all(grammar.layer == "benchmark" for grammar in grammars) and matched + ignored + torn >= body.records:
         return False
-    matched, ignored, undecodable = count_explained(engine, body, [chosen.grammar for chosen in detection.chosen])
-    return body.records - matched - ignored - undecodable >= least_of_rival(_steps_of(detection))
+    return wanted(detection) or body.records - matched - ignored - undecodable >= least_of_rival(steps)
 
 
 def least_of_rival(steps: int) -> int:
@@ -165,21 +168,6 @@ def least_of_rival(steps: int) -> int:
 def _steps_of(detection: Detection) -> int:
     known = {c.id: c.step_records for c in detection.candidates}
     return max((known[chosen.grammar.id] for chosen in detection.chosen), default=0)
-
-
-def leaves_lines(engine: Engine, body: SegmentBody, detection: Detection) -> bool:
-    """Return whether the chosen grammars leave records to learn from.
-
-    False if a benchmark explains all records, or all but one or two torn ones besides its own steps: its grammar covers all of
-    its lines.
-    """
-    grammars = [chosen.grammar for chosen in detection.chosen]
-    if not grammars or any(grammar.layer != "benchmark" for grammar in grammars):
-        return True
-    matched, ignored, _ = count_explained(engine, body, grammars)
-    known = {c.id: c.step_records for c in detection.candidates}
-    torn = load_generic().min_records - 1 if any(known[grammar.id] for grammar in grammars) else 0
-    return matched + ignored + torn < body.records
 
 
 def read_generically(
@@ -206,8 +194,7 @@ def read_generically(
     base = [chosen.grammar for chosen in detection.chosen]
     ambiguous = any(grammar.layer != "benchmark" for grammar in base)
     try:
-        aside = _lines_of(first, gathered, quoted) | _closing_lines(first, gathered)
-        learned, same = learn_streams(streams, vocabulary, lacking, aside)
+        learned, same = learn_streams(streams, vocabulary, lacking, _aside(first, gathered, quoted))
         if learned is None or not same:
             return None
         if (ambiguous and not learned.sure) or (rival and learned.steps < least):
@@ -243,20 +230,14 @@ def read_generically(
     return Fallback(engine, once_more, found, grammar)
 
 
-def _lines_of(engine: Engine, gathered: Gathered, quoted: Sequence[Grammar]) -> frozenset[int]:
-    """Return the line numbers that the ``quoted`` grammars read in a log with one stream."""
+def _aside(engine: Engine, gathered: Gathered, quoted: Sequence[Grammar]) -> frozenset[int]:
+    """Return the lines of a log with one stream that are no steps: those that ``quoted`` grammars read, or that close a training
+    by any grammar."""
     if len(gathered.streams) > 1:
         return frozenset()
-    read = [engine.columns(gathered.body, grammar, rule) for grammar in quoted for rule in grammar.rules]
-    return frozenset(line for columns in read if columns is not None for line in columns.line)
-
-
-def _closing_lines(engine: Engine, gathered: Gathered) -> frozenset[int]:
-    """Return the numbers of the lines that close a training by any grammar, in a log with one stream: they are no steps."""
-    if len(gathered.streams) > 1:
-        return frozenset()
-    reads = (read for found in engine.readers(gathered.body).values() for read in found)
-    return frozenset(line for rule, columns in reads if rule.event == "end" for line in columns.line)
+    refs, readers = {grammar.ref for grammar in quoted}, engine.readers(gathered.body).items()
+    reads = ((ref in refs or rule.event == "end", columns) for ref, found in readers for rule, columns in found)
+    return frozenset(line for aside, columns in reads if aside for line in columns.line)
 
 
 def _refuse(learned: Learned, lacking: list[Lack]) -> None:
@@ -290,9 +271,6 @@ def _with_steps_of(
     learned steps add no loss. A benchmark's steps are left out; they suffice if only they have a loss.
     """
     beside = {f"{g.id}{BESIDE}{r.name}": g.layer for g in base for r in g.rules if r.event == "step"}
-    alone = not learned.needs_steps and {"library", "benchmark"}.isdisjoint(beside.values())
-    if alone and _has_steps(engine, body, grammar):
-        return grammar
     library = replace(grammar, rules=tuple(r for r in grammar.rules if beside.get(r.name) == "library"))
     benchmark = replace(grammar, rules=tuple(r for r in grammar.rules if beside.get(r.name) == "benchmark"))
     grammar = replace(grammar, rules=tuple(r for r in grammar.rules if r not in benchmark.rules))
@@ -308,13 +286,6 @@ def _with_steps_of(
     if not losses or theirs:
         return None
     return grammar if np.isin(printed.steps, steps.steps).all() else own
-
-
-def _has_steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> bool:
-    """Return whether ``_steps`` certainly finds a record; tables, blocks and announced records are not certain."""
-    plain_steps = [r for r in grammar.rules if r.event == "step" and not (r.companion or r.table or r.block)]
-    read = (engine.columns(body, grammar, rule) for rule in plain_steps)
-    return not any(rule.repeats for rule in grammar.rules) and any(columns for columns in read)
 
 
 def _steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> tuple[EventTable, bool]:
