@@ -15,7 +15,6 @@ from receipt_cli.authoring.redos import (
     HOSTILE_BYTES,
     ORDINARY_HELP,
     STEEP,
-    Growth,
     ordinary_excess,
     pace,
     rule_growth,
@@ -24,7 +23,7 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.strict_yaml import locate
 from receipt_cli.errors import DataError
 from receipt_cli.grammar.model import Block, Grammar, Rule, Sample, compile_pattern
-from receipt_cli.grammar.parse import PARTS, load_grammar
+from receipt_cli.grammar.parse import PARTS, PATTERNS, load_grammar
 from receipt_cli.learn.vocabulary import load_vocabulary
 from receipt_cli.problems import Finding
 from receipt_cli.scan.extraction import TIME_BOX_S, Extraction, PatternTimeout, bind_cells, bind_row, convert, extract
@@ -35,8 +34,7 @@ _COLUMN_WORD, _COLUMN_WIDTH = 3, 8
 _VOCABULARY = re.compile(r"(?:\A|[/\\])generic[/\\]v\d+\.yaml\Z")
 """Path of the vocabulary: a file with words instead of rules."""
 _MEASURED = 3
-"""Number of too slow measurements for a finding; one is enough if it is ``_BEYOND`` times too slow."""
-_BEYOND = 20
+"""Number of too slow measurements for a finding: other processes may disturb one."""
 ORDINARY_SECONDS = 0.002
 """Most seconds of a rule for ``redos.ORDINARY``: ten times the slowest shipped rule."""
 _HELP = r"use possessive quantifiers (\d++, [^|]*+), bound gaps before a required part ([^|]{0,200}), or anchor the start"
@@ -61,11 +59,8 @@ def sample_failures(grammar: Grammar, text: bytes) -> dict[str, int]:
     linter = _Linter(grammar, text)
     failures: dict[str, int] = {}
     for rule in grammar.rules:
-        if list(linter.shape(rule)):
-            failures[rule.name] = len(rule.samples)
-            continue
-        bad = {f.snippet for f in linter.samples(rule)}
-        failures[rule.name] = sum(1 for sample in rule.samples if sample.line in bad)
+        bad = None if any(linter.shape(rule)) else {f.snippet for f in linter.samples(rule)}
+        failures[rule.name] = sum(bad is None or sample.line in bad for sample in rule.samples)
     return failures
 
 
@@ -222,16 +217,9 @@ class _Linter:
                 reason = f"{rule.name}: literal {literal.decode()!r} is too short"
                 way = f"give at least {MIN_LITERAL} bytes that every match has, or let the pattern match whole lines: ^…$"
                 yield self.finding((*path, "literal"), reason, help=way)
-        patterns = {
-            "pattern": rule.pattern,
-            "pairs.start": rule.pairs.start if rule.pairs else None,
-            "pairs.stop": rule.pairs.stop if rule.pairs else None,
-            "table.header": rule.table.header if rule.table else None,
-            "table.row": rule.table.row if rule.table else None,
-            "block.open": rule.block.open if rule.block else None,
-            "mapping.start": rule.mapping.start if rule.mapping else None,
-            "block.row": rule.block.row if rule.block else None,
-        }
+        keyed = {"pairs": rule.pairs, "table": rule.table, "mapping": rule.mapping, "block": rule.block}
+        patterns = {f"{name}.{key}": getattr(part, key, None) for name, part in keyed.items() for key in PATTERNS}
+        patterns["pattern"] = rule.pattern
         groups: set[str] = set()
         for key, pattern in patterns.items():
             if pattern is None:
@@ -324,18 +312,17 @@ class _Linter:
                     yield self.finding(path, reason, snippet=sample.line)
 
     def hostile(self, rule: Rule) -> Iterator[Finding]:
-        slow = _too_slow(rule)
-        for _ in range(_MEASURED - 1):  # other processes may disturb one measurement
-            if slow is None:
+        for left in reversed(range(_MEASURED)):
+            slow = rule_growth(rule)
+            steep = slow is not None and slow.exponent >= STEEP
+            bound = HOSTILE_BOUND_S if steep else TIME_BOX_S
+            if slow is None or slow.at(HOSTILE_BYTES) <= bound or slow.at(HOSTILE_BYTES) <= bound * pace():
                 return
-            slow = slow if slow.at(HOSTILE_BYTES) > _BEYOND * TIME_BOX_S else _too_slow(rule)
-        if slow is None:
-            return
-        steep = slow.exponent >= STEEP
-        bound = HOSTILE_BOUND_S if steep else TIME_BOX_S
-        reason = f"{rule.name}: takes {slow.at(HOSTILE_BYTES):.1f} s for a hostile line of {HOSTILE_BYTES} bytes, over {bound} s"
-        reason += f"; the time grows with the length to the power of {slow.exponent:.1f}" if steep else ""
-        yield self.finding(self.path(rule), reason, snippet=slow.attack.describe(), help=_HELP)
+            seconds = f"{slow.at(HOSTILE_BYTES):.1f} s"
+            reason = f"{rule.name}: takes {seconds} for a hostile line of {HOSTILE_BYTES} bytes, over {bound} s"
+            reason += f"; the time grows with the length to the power of {slow.exponent:.1f}" if steep else ""
+            if not left:
+                yield self.finding(self.path(rule), reason, snippet=slow.attack.describe(), help=_HELP)
 
     def ordinary(self, rule: Rule) -> Iterator[Finding]:
         slow = ordinary_excess(rule.literals, lambda line: extract(rule, line), ORDINARY_SECONDS)
@@ -369,15 +356,6 @@ class _Linter:
                     yield self.finding(("evidence", side, number), f"evidence cannot compare {entry.metric}, only {COMPARED}")
                 if entry.seen and (rule not in names or (field and field not in names[rule].fields)):
                     yield self.finding(("evidence", side, number), f"evidence names the unknown {entry.seen}")
-
-
-def _too_slow(rule: Rule) -> Growth | None:
-    """Return the time growth of a rule for its worst record if it is too slow at this machine's pace, else None."""
-    found = rule_growth(rule, HOSTILE_BYTES, HOSTILE_BOUND_S)
-    bound = HOSTILE_BOUND_S if found is not None and found.exponent >= STEEP else TIME_BOX_S
-    if found is None or found.at(HOSTILE_BYTES) <= bound:
-        return None
-    return found if found.at(HOSTILE_BYTES) > bound * pace() else None
 
 
 def _same(have: object, want: object) -> bool:

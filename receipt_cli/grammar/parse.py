@@ -204,7 +204,7 @@ _LEFT_TO_LINT = ("minItems", "minLength", "not", "pattern", "propertyNames")
 """Schema keywords that the engine does not need, or that are checked separately."""
 _OPTIONAL = ("eras", "evidence", "excludes", "fields", "forbids", "ignore", "keys", "no_match", "proves", "requires", "where")
 """Keys whose value may be null."""
-_PATTERNS = ("start", "stop", "header", "row", "open")
+PATTERNS = ("start", "stop", "header", "row", "open")
 """Keys with patterns in ``pairs``, ``mapping``, ``table`` and ``block``."""
 KINDS = ("pattern", "pairs", "mapping", "table", "block")
 
@@ -321,7 +321,7 @@ def _keyed(noun: type[Keyed], body: Mapping[str, Any] | None) -> Keyed | None:
     if body is None:
         return None
     values = {key: value for key, value in body.items() if key not in ("syntax", "unknown")}
-    values.update((key, expand(values[key])) for key in _PATTERNS if isinstance(values.get(key), str))
+    values.update((key, expand(values[key])) for key in PATTERNS if isinstance(values.get(key), str))
     values["keys"] = {str(key): target for key, target in (body.get("keys") or {}).items()}
     values["other"] = body.get("unknown", "other") == "other"
     values["ignore"] = frozenset(listed(body.get("ignore")))
