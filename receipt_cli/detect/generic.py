@@ -381,27 +381,29 @@ def _left_out(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Lear
     if not learned.foreign:
         return
     fields: dict[str, None] = {}
-    for rule in grammar.rules:
-        columns = engine.columns(body, grammar, rule) if rule.event == "step" and not rule.companion else None
-        if columns is None:
-            continue
-        read = _places(columns)
+    for rule, columns, read in _read_steps(engine, body, grammar):
         for left in learned.foreign:
-            several = len({*left.places}) > 1
-            if read and left.rule == rule.name and several and read.isdisjoint(left.places):
-                ends = max(left.places) > max(read), min(left.places) < min(read)
-                fields |= dict.fromkeys(_fields(rule, columns, *ends))
+            if left.rule == rule.name and len({*left.places}) > 1 and read.isdisjoint(left.places):
+                fields |= dict.fromkeys(_fields(rule, columns, read, left.places))
     detail = f"{sum(left.records for left in learned.foreign)} records with other leading words were left out"
     excerpt = learned.foreign[0].sample.decode("utf-8", "replace")
     yield Problem("foreign_record", None, detail, excerpt, fields=tuple(fields)[:MAX_FIELDS])
 
 
-def _places(columns: RuleColumns) -> set[tuple[float, ...]]:
-    """Return the counters of each record."""
+Places = set[tuple[float, ...]]
+"""The counters of records."""
+
+
+def _read_steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> Iterator[tuple[Rule, RuleColumns, Places]]:
+    """Yield the step rules that read records, with their columns and the places of these records."""
     from receipt_cli.learn.emit import COUNTERS  # needed for unknown logs only
 
-    counted = [columns.numbers[name].values for name in COUNTERS if name in columns.numbers]
-    return set(zip(*(map(int, values) for values in counted), strict=False))
+    for rule in grammar.rules:
+        columns = engine.columns(body, grammar, rule) if rule.event == "step" and not rule.companion else None
+        if columns is not None:
+            counted = [columns.numbers[name].values for name in COUNTERS if name in columns.numbers]
+            if read := set(zip(*(map(int, values) for values in counted), strict=False)):
+                yield rule, columns, read
 
 
 def begun(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned) -> Iterator[Problem]:
@@ -410,16 +412,11 @@ def begun(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned)
     How many steps there are is unknown then, and what the unread one printed. A rule of one of several stages names no field.
     """
     unread = {rule.name: rule.unread for rule in learned.rules if rule.unread}
-    rules = [rule for rule in grammar.rules if rule.event == "step" and not rule.companion]
-    for rule in [rule for rule in rules if rule.name in unread]:
-        columns = engine.columns(body, grammar, rule)
-        if columns is None:
-            continue
-        read = _places(columns)
-        found = [(place, sample) for sample, places in unread[rule.name] for place in places if place not in read]
-        if found and read:
-            ends = max(found)[0] > max(read), min(found)[0] < min(read)
-            fields = tuple(_fields(rule, columns, *ends)) if len(rules) == 1 else ()
+    stages = sum(rule.event == "step" and not rule.companion for rule in grammar.rules)
+    for rule, columns, read in _read_steps(engine, body, grammar) if unread else ():
+        found = [(place, sample) for sample, places in unread.get(rule.name, ()) for place in places if place not in read]
+        if found:
+            fields = tuple(_fields(rule, columns, read, [place for place, _ in found])) if stages == 1 else ()
             detail = f"{len(found)} records begin like those of steps, but were not read"
             excerpt = found[0][1].decode("utf-8", "replace")
             near = (miss for _, miss in body.near[grammar.id].first if excerpt in miss.excerpt)
@@ -427,9 +424,9 @@ def begun(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned)
             yield Problem("training_unread", lines[0] if lines else None, detail, excerpt, lines, (), fields[:MAX_FIELDS])
 
 
-def _fields(rule: Rule, columns: RuleColumns, behind: bool, before: bool) -> Iterator[str]:
-    """Yield the figures that an unread record inside the training changes, or ``behind`` or ``before`` it."""
-    ends = [name for name, changes in (("last", behind), ("first", before)) if changes]
+def _fields(rule: Rule, columns: RuleColumns, read: Places, unread: Sequence[tuple[float, ...]]) -> Iterator[str]:
+    """Yield the figures that records at ``unread`` places change, inside the training or at its ends."""
+    ends = [*(["last"] if max(unread) > max(read) else []), *(["first"] if min(unread) < min(read) else [])]
     yield from (pointer("summary", "steps", name) for name in ("record_count", *ends))
     for name in columns.numbers:
         block, metric = rule.fields[name].target if name in rule.fields else ("", "")
