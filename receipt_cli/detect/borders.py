@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from receipt_cli.events.launches import DAY, SAID_DONE
 from receipt_cli.events.starts import configures
 from receipt_cli.io.source import Source
 from receipt_cli.patterns import compile_later
-from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, behind_heads, head_ends, plain, read_clock
+from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, behind_heads, plain, read_clock
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
@@ -33,17 +33,12 @@ LAST = 12
 OPENINGS = 8
 """Kinds of first lines of a log among which the start of a program is sought."""
 NEAR = 200
-"""Lines of each run that show how its lines begin."""
-HEAD = 12
-"""Bytes of a line head that identify its logger."""
-STAMP = 4
-"""Digits in a line head from which on it is a timestamp."""
+"""Lines of each run that are searched for a time, and first lines of a log among which its program starts."""
 _NOISE = compile_later(rb"[\x00\x08\x1b^]")
 """Characters that a terminal displays differently: a timestamp may be among them."""
 _LETTER = compile_later(rb"\w")
 _WORD = compile_later(rb"[^\W\d_]|[\x80-\xff]")
 _WHOLE = compile_later(rb"\d+")
-_PROCESS = compile_later(rb"\([\w.: ]{0,60}?pid=\d+[^)\n]{0,60}\)")
 _CALL = compile_later(
     rb"(?:[\w.@:~/-]{0,80}[$#>+] )?(?:nohup: |[\w./-]{0,200}\b(?:python[\d.]*|torchrun|srun|mpirun|deepspeed|accelerate launch)\s"
     rb"|Namespace\()"
@@ -55,7 +50,7 @@ class Gap(NamedTuple):
 
     ``one`` and ``other`` are the ids of their grammars. ``sides``: side of each event by line, below 0 for the first run, above
     0 for the second. ``start``: the latest line at which the second run begins, if not ``first``. ``body``: line of the first
-    run's first step record. ``led``: line ``first`` is part of a banner.
+    run's first step record.
     """
 
     last: int
@@ -65,17 +60,14 @@ class Gap(NamedTuple):
     sides: Mapping[int, int] = MappingProxyType({})
     start: int | None = None
     body: int = 1
-    led: bool = False
 
 
-def find_borders(
-    engine: Engine, source: Source, gap: Gap, openings: Sequence[bytes], near: Mapping[str, Sequence[float]]
-) -> list[int]:
+def find_borders(engine: Engine, source: Source, gap: Gap, openings: Sequence[bytes]) -> list[int]:
     """Return the numbers of lines before the second run of a gap, and before each start in it that came to no step.
 
     A start prints the log's opening after a silence. The first border leaves the fewest lines on the wrong side. Ties: a line
     that calls a program or repeats the log's opening (the first of ``openings`` that recurs), then the line after the longest
-    silence, then the first printed line that is not indented. ``near`` are the lines of each grammar's first near misses.
+    silence, then the first printed line that is not indented.
     """
     begin = max(source.lines_before or 0, gap.body - 1 if gap.one == gap.other else 0, gap.last - 1 - NEAR)
     around = source.excerpt(begin, gap.first + NEAR) if gap.first - gap.last <= MOST_LINES else None
@@ -84,7 +76,7 @@ def find_borders(
     every = b"".join(around.blocks()).removesuffix(b"\n").split(b"\n")
     at, end = gap.last - 1 - begin, gap.first - begin
     lines = every[at:end]
-    sides = _Sides(engine, gap, lines, (every[: at + 1], every[end - 1 :]), near)
+    sides = _Sides(engine, gap, lines, every[: at + 1], every[end - 1 :])
     body = every[max(0, gap.body - 1 - begin) : at] if gap.one != gap.other else []  # a restart repeats its opening
     shapes = list(map(shape, lines))
     often = {*map(shape, body)}  # lines that the run repeats
@@ -105,32 +97,18 @@ class _Sides:
     """Assigns the lines of a gap, its two edge lines included, to the first or the second run."""
 
     def __init__(
-        self, engine: Engine, gap: Gap, lines: Sequence[bytes], around: tuple[Sequence[bytes], Sequence[bytes]],
-        near: Mapping[str, Sequence[float]],
-    ) -> None:  # fmt: skip
+        self, engine: Engine, gap: Gap, lines: Sequence[bytes], before: Sequence[bytes], behind: Sequence[bytes]
+    ) -> None:
         self.gap, self.lines = gap, lines
         self.bodies = list(map(engine.read_alone, lines))
-        self.near = {gap.one for line in near.get(gap.one, ()) if line < gap.last}
-        self.near |= {gap.other for line in near.get(gap.other, ()) if line > gap.first}
         self.rules = {(g.ref, r.name): r for g in engine.grammars if g.id in (gap.one, gap.other) for r in g.rules}
         self.companions = {name for name, rule in self.rules.items() if rule.companion and name[0].partition("@")[0] == gap.one}
         self.clocks = [read_clock(plain(line)[:STAMPED]) for line in lines]
         self.stops = {marker.id for marker in engine.catalogue.markers if marker.role in STOPS} | {SAID_DONE}
         backs = [at for at, (one, other) in enumerate(pairwise(self.clocks), 1) if other < one - SILENCE]
         self.back: int | None = backs[0] if backs else None
-        self.following: set[int] = set()
         self.traced = set(_traced(lines))
-        self.around = around
-        self.edges = _first_clock(around[0][::-1]), _first_clock(around[1])
-
-    @cached_property
-    def processes(self) -> tuple[set[bytes], set[bytes]]:
-        """The processes that printed the lines of each run, if the lines name them."""
-        one, other = (
-            {_process(line) for line in some if b"pid=" in line or _NOISE.search(line) is not None} - {b""}
-            for some in self.around
-        )
-        return one, other
+        self.edges = _first_clock(before[::-1]), _first_clock(behind)
 
     @cached_property
     def silences(self) -> list[float]:
@@ -141,22 +119,10 @@ class _Sides:
             before = clock if clock == clock else before
         return found
 
-    @cached_property
-    def collector(self) -> bytes:
-        """The head that a log collector put before all lines."""
-        return _collector((*self.around[0], *self.lines, *self.around[1]))
-
-    @cached_property
-    def heads(self) -> tuple[set[bytes], set[bytes]]:
-        """Line heads of each run that the other run lacks."""
-        before, after = ({_head(line, self.collector) for line in some} for some in self.around)
-        return before - after, after - before
-
     def side(self, place: int) -> int:
         """Return a number below 0 for a line of the first run, above 0 for the second, 0 if unknown.
 
-        A rule that reads the line weighs most; then its time, and a marker, since a run prints its failure last; then a near
-        miss of a run with others; then its line head.
+        A rule that reads the line weighs most; then its time, and a marker, since a run prints its failure last.
         """
         gap, line, body = self.gap, self.lines[place], self.bodies[place]
         if body.rules and body.rules.keys() <= self.companions:
@@ -169,11 +135,8 @@ class _Sides:
             return shown - (READ if body.markers else 0)
         read = {ref.partition("@")[0] for ref, _ in body.rules}
         owners = read | body.ignored.keys()
-        if gap.one == gap.other and gap.one in read and shown <= 0 and (gap.led or place == 1 or place - 1 in self.following):
-            self.following.add(place)
+        if gap.one == gap.other and gap.one in read and shown <= 0:
             return -READ  # a line of the last record, not an event
-        if gap.one == gap.other and self._reads(body, "step"):
-            return -READ  # the last record repeated after the end line
         if gap.one != gap.other and (gap.one in owners) != (gap.other in owners) and _LETTER.search(line):
             return READ if gap.other in owners else 0 if self._configures(body) else -READ
         if gap.one != gap.other and {gap.one, gap.other} <= read and self._reads(body, "end"):
@@ -185,19 +148,7 @@ class _Sides:
             return 1 if abs(after - clock) < abs(clock - before) else -1
         if clock == clock and math.isnan(before) != math.isnan(after):
             return 1 if math.isnan(before) or (abs(clock - before) >= APART and not body.markers) else -1
-        if body.markers:
-            return -READ
-        printed = {_process(line)} & (self.processes[0] ^ self.processes[1])
-        if printed:
-            return READ if printed <= self.processes[1] else -READ
-        near = self.near & body.near.keys()
-        if (gap.one in near) != (gap.other in near):
-            return 1 if gap.other in near else -1
-        if shown:
-            return shown
-        head = _head(line, self.collector)
-        stamped = head.count(b"0") >= STAMP
-        return (head in self.heads[1]) - (head in self.heads[0]) if stamped else 0
+        return -READ if body.markers else shown
 
     def _dated(self, place: int) -> int:
         """Return the side as ``side`` does if the line's time proves it: near one run and a day from the other, or going back."""
@@ -239,12 +190,6 @@ def _bare(line: bytes) -> bytes:
     return behind_heads(plain(line + b"\n").rstrip(b"\n"))
 
 
-def _process(line: bytes) -> bytes:
-    """Return the part of a line with the process id, empty without one."""
-    found = _PROCESS.match(plain(line + b"\n"))
-    return found[0] if found else b""
-
-
 def _first_clock(lines: Sequence[bytes]) -> float:
     text = b"\n".join(lines)
     if _NOISE.search(text) is None:
@@ -253,20 +198,6 @@ def _first_clock(lines: Sequence[bytes]) -> float:
             return math.nan
     clocks = (read_clock(plain(line)[:STAMPED]) for line in lines)
     return next((clock for clock in clocks if clock == clock), math.nan)
-
-
-def _collector(lines: Iterable[bytes]) -> bytes:
-    """Return the first head of all lines, digits as 0, if they share it; else empty."""
-    records = (record for record in map(plain, lines) if record.strip())
-    heads = (record[: min(head_ends(record), default=0)].translate(MASK) for record in records)
-    first = next(heads, b"")
-    return first if first and all(head == first for head in heads) else b""
-
-
-def _head(line: bytes, collector: bytes) -> bytes:
-    """Return the start of a line's head after that of the collector, digits as 0."""
-    record = plain(line)[len(collector) :]
-    return record[: min(HEAD, max(head_ends(record), default=0))].translate(MASK)
 
 
 def _come_again(openings: Sequence[bytes], shapes: Sequence[bytes]) -> Iterator[bytes]:

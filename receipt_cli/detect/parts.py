@@ -9,7 +9,6 @@ if most of them recur after records of others; the folds of a loop come one afte
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -193,9 +192,9 @@ def _gap_between(before: Launch, launch: Launch) -> Gap:
                 figure = kind == "header" and bool(event.rule.fields) and not event.facts and event.line < begin
                 sides[event.line] = side * READ if habit == side else habit or (-1 if figure else side)
             again.add(name)
-    begun = [e.line for e in launch.events[:first] if sides[e.line] == READ]
-    end, body_line = min(begun, default=other.line), before.events[begin_at].line
-    return Gap(one.line, end, one.grammar.id, other.grammar.id, sides, launch.line, body_line, bool(begun))
+    end = min((e.line for e in launch.events[:first] if sides[e.line] == READ), default=other.line)
+    body_line = before.events[begin_at].line
+    return Gap(one.line, end, one.grammar.id, other.grammar.id, sides, launch.line, body_line)
 
 
 def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers: int | None = None) -> list[Gathered]:
@@ -215,8 +214,7 @@ def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers:
     start, end = source.lines_before, source.line_end
     parts: list[Gathered] = []
     try:
-        near = {name: list(_lines_of(gathered.body, name)) for name in gathered.body.near}
-        found = [find_borders(engine, source, gap, openings, near) for gap in gaps]
+        found = [find_borders(engine, source, gap, openings) for gap in gaps]
         if sum(map(len, found)) >= MOST_PARTS:
             found = [first[:1] for first in found]  # the starts that came to no step stay with the next run
         borders = chain.from_iterable(found)
@@ -270,14 +268,6 @@ def _line(engine: Engine, body: SegmentBody, name: str, ordinal: int) -> int:
         if columns is not None and row < len(columns) and columns.at[row] >> POSITION_BITS == ordinal:
             return columns.line[row]
     raise AssertionError("no rule reads the record")
-
-
-def _lines_of(body: SegmentBody, name: str) -> Iterator[float]:
-    """Yield the lines of a grammar's first near misses, and infinity if there are more."""
-    near = body.near[name]
-    yield from (miss.line_number for _, miss in near.first)
-    if near.count > len(near.first):
-        yield math.inf
 
 
 FEWEST = 3
