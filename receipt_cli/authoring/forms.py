@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 from receipt_cli.grammar.digit_sensitivity import find_name, opens, tokens_of
@@ -54,21 +54,14 @@ class Marked:
         return tuple((text, self.named.get(at, ())) for at, text in enumerate(texts) if at <= self.last)
 
 
-def mark(sample: bytes, spans: Mapping[str, tuple[int, int]]) -> Marked | None:
-    """Split ``sample`` at its numbers, and note which number holds each field (name → byte span); None if one is in no number."""
+def mark(sample: bytes, found: Any) -> Marked:
+    """Split ``sample`` at its numbers, and note which number holds each field of the match ``found``."""
     parts = [part.decode("latin-1") for part in split(sample)]
-    inside: list[list[tuple[int, int, str]]] = [[] for _ in parts[1::2]]
-    at = placed = 0
-    for number, part in enumerate(parts):
-        if number % 2:
-            for name, (start, end) in spans.items():
-                if at <= start < end <= at + len(part):
-                    inside[number // 2].append((start - at, end - at, name))
-                    placed += 1
-        at += len(part)
-    if placed < len(spans):
-        return None
-    return Marked(tuple(parts[::2]), tuple(parts[1::2]), tuple(tuple(sorted(found)) for found in inside))
+    spans = sorted((*found.span(name), name) for name, text in found.groupdict().items() if text is not None)
+    ends = list(accumulate(map(len, parts)))
+    numbers = [(end - len(part), end) for part, end in zip(parts, ends, strict=True)][1::2]
+    inside = ([(a - start, b - start, name) for a, b, name in spans if start <= a < b <= end] for start, end in numbers)
+    return Marked(tuple(parts[::2]), tuple(parts[1::2]), tuple(map(tuple, inside)))
 
 
 def simple_forms(body: Body, samples: Sequence[bytes]) -> Iterator[Body]:
@@ -77,25 +70,17 @@ def simple_forms(body: Body, samples: Sequence[bytes]) -> Iterator[Body]:
     A form may read other records than the rule, so the caller must compare. ``samples`` are records that the rule reads.
     """
     compiled = compile_pattern(body["pattern"])
-    marked = [mark(sample, spans) for sample, spans in _spans(compiled, samples)]
-    whole = [each for each in marked if each is not None and each.last >= 0]
-    if whole and len(whole) == len(marked):
+    marked = [mark(sample, found) for sample in samples if (found := compiled.search(sample)) is not None]
+    if marked and all(sample.named for sample in marked):
         values = {name: _group(body["pattern"], name) for name in body["fields"]}
         lead = "".join(_LEAD.findall(body["pattern"][:40]))
-        if not lead and not any(sample.literals[0].strip() for sample in whole):
+        if not lead and not any(sample.literals[0].strip() for sample in marked):
             lead = r"(?<!\d)"  # match a number only from its first digit
-        forms = [form for form in (_as_pairs(body, whole, values, lead), _as_line(body, whole, values, lead)) if form]
+        forms = [form for form in (_as_pairs(body, marked, values, lead), _as_line(body, marked, values, lead)) if form]
         if body["literal"] == " ":  # only a rule of whole lines may have so short a literal
             forms = [{**form, "pattern": rf"{form['pattern']}[^\n]*+$"} for form in forms if "pattern" in form]
         yield from forms
     yield {**body, "pattern": _wrapped(abbreviate(body["pattern"]))}
-
-
-def _spans(compiled: Any, samples: Sequence[bytes]) -> Iterator[tuple[bytes, dict[str, tuple[int, int]]]]:
-    for sample in samples:
-        found = compiled.search(sample)
-        if found is not None:
-            yield sample, {name: found.span(name) for name, text in found.groupdict().items() if text is not None}
 
 
 def _group(pattern: str, name: str) -> str:
