@@ -80,7 +80,7 @@ def settle(marks: Sequence[Mark], start: float, end: float, working: float, tall
             tally.add(name, taken, measured=True, overlapped=whole - taken, count=len(printed))
             free = None if free is None else free - taken
     silent = [name for name in names if all(mark.seconds is None for mark in marks if mark.name == name)]
-    if free is None:
+    if free is None or (len(silent) > 1 and any(math.isnan(mark.event.clock) for mark in marks)):
         for name in silent:
             tally.miss(name)
     elif len(silent) == 1:

@@ -381,6 +381,16 @@ def test_an_evaluation_that_is_reported_late_is_no_stall(tmp_path: Path) -> None
     assert found["stalls"]["count"] == 0
 
 
+def test_a_line_without_a_time_divides_no_gap(tmp_path: Path) -> None:
+    """How long the evaluation took is unknown, and so what is left for the checkpoint."""
+    times = [START + timedelta(seconds=2.0 * n + (30.0 if n > 10 else 0.0)) for n in range(1, 21)]
+    lines = [megatron(number, at, 2000.0) for number, at in enumerate(times, 1)]
+    evaluation = " validation loss at iteration 10 | lm loss value: 7.0E+00 | lm loss PPL: 1.1E+03 |\n"
+    saved = f"{times[9] + timedelta(seconds=25):%Y-%m-%d %H:%M:%S},000 - INFO - successfully saved checkpoint at iteration 10\n"
+    lost = goodput(tmp_path, "".join([*lines[:10], evaluation, saved, *lines[10:]]))["badput_s"]
+    assert (lost["eval"], lost["checkpoint"]) == (None, None)
+
+
 def test_days_between_two_attempts_are_no_initialization(tmp_path: Path) -> None:
     at, text = START, ""
     for number in range(10, 210, 10):
