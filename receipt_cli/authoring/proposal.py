@@ -17,7 +17,7 @@ from receipt_cli.authoring.lint import lint_grammar, matched_text, read_sample
 from receipt_cli.authoring.roles import NO_EPOCH, Answer, Guess, Question, answered, assign, guesses
 from receipt_cli.definitions.strict_yaml import write_yaml
 from receipt_cli.derive import Derivation, derive
-from receipt_cli.detect.generic import learn_streams, load_generic
+from receipt_cli.detect.generic import learn_streams, load_generic, reopened
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.grammar.parse import build_grammar, load_grammar
@@ -110,22 +110,13 @@ def propose(
         if not source.size_bytes:
             raise InputError("the log is empty", where="stdin" if path == "-" else path)
         lacking: list[Lack] = []
-        learned, same = learn_streams([Stream((source,))], words, lacking)
-        if not same:
-            raise InputError("the log changed while it was read", where=path)
+        learned = learn_streams([Stream((source,))], words, lacking)
         raw = bytes(source.kept)
         author = _Author(source, name, normalise(raw), words)
         draft = author.of_learned(learned) if learned is not None and not answers and line is None else None
         draft = draft or author.of_survey(learned, answers, line) or author.of_nothing(lacking)
     count, lines = unmatched_lines(raw, [draft.grammar])
     return replace(draft, unmatched=count, unmatched_lines=lines)
-
-
-def _again(source: Source) -> Source:
-    again = source.reopen()
-    if again is None:
-        raise InputError("the log cannot be read a second time", where=source.name)
-    return again
 
 
 class _Author:
@@ -156,7 +147,7 @@ class _Author:
 
     def of_survey(self, learned: Learned | None, answers: Sequence[Answer], line: int | None) -> Proposal | None:
         """Return a draft for the records most like training, or chosen by the line or the answers."""
-        with closing(_again(self.source)) as again:
+        with closing(reopened(self.source)) as again:
             readings = survey(again.blocks(), self.words, b"" if line is None else self._record_at(line))
         if line is not None and not readings:
             raise UsageError(f"line {line} has no number that a rule could read", where=self.source.name)
@@ -205,7 +196,7 @@ class _Author:
         return build_grammar(self._definition(bodies), f"{self.name}.yaml", "0" * 64)
 
     def _read_with(self, grammar: Grammar) -> Derivation:
-        with closing(_again(self.source)) as again:
+        with closing(reopened(self.source)) as again:
             return derive(again, using=grammar, workers=1)
 
     def _try(

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.grammar.site import Site
 from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import Source
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Lack, Problem, pointer
 from receipt_cli.records.envelope import behind_heads, plain
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from receipt_cli.learn.learned import Learned
     from receipt_cli.learn.vocabulary import Vocabulary
 
+T = TypeVar("T")
 WHERE = f"grammars/{INDUCED_PATH}"
 GENERIC = "generic@v2"
 BESIDE = "."
@@ -94,26 +96,21 @@ def vocabulary_of(site: Site) -> Vocabulary:
 
 def learn_streams(
     streams: Sequence[Stream], vocabulary: Vocabulary, lacking: list[Lack], quoted: Set[int] = frozenset()
-) -> tuple[Learned | None, bool]:
-    """Return the rules learned from ``streams``, read before, and whether their bytes are unchanged.
+) -> Learned | None:
+    """Return the rules learned from ``streams``, which were read before; None if nothing is learned.
 
     The ``quoted`` lines are skipped. If nothing is learned, ``lacking`` receives what the nearest records lacked. Raises
-    ``InputError``.
+    ``InputError``, also if the streams cannot be read again or have changed.
     """
     from receipt_cli.learn.learned import learn  # needed for unknown logs only
 
     best: Learned | None = None
     for stream in streams:  # one by one: counters restart in each
-        again = _reopened([stream])
-        if again is None:
-            return None, False
-        learned = learn(_blocks(again[0], quoted), vocabulary, lacking)
-        if not _same([stream], again):
-            return None, False
+        learned = _reread([stream], lambda again: learn(_blocks(again[0], quoted), vocabulary, lacking))
         best = learned if best is None else best
         if learned is not None and learned.sure:
-            return learned, True
-    return best, True
+            return learned
+    return best
 
 
 MOST_BYTES = 16 << 20
@@ -127,11 +124,12 @@ def shows_no_figure(streams: Sequence[Stream], size: int) -> bool:
     """
     from receipt_cli.learn.overview import may_be_figures, survey
 
+    def shown(again: Sequence[Stream]) -> bool:
+        blocks, words = (block for stream in again for block in _blocks(stream, frozenset())), load_generic()
+        return any(may_be_figures(reading, words) for reading in survey(blocks, words))
+
     try:
-        again = _reopened(streams) if size <= MOST_BYTES else None
-        blocks, words = (block for stream in again or () for block in _blocks(stream, frozenset())), load_generic()
-        shown = again is None or any(may_be_figures(reading, words) for reading in survey(blocks, words))
-        return again is not None and not shown and _same(streams, again)
+        return size <= MOST_BYTES and not _reread(streams, shown)
     except InputError:
         return False
 
@@ -194,20 +192,15 @@ def read_generically(
     base = [chosen.grammar for chosen in detection.chosen]
     ambiguous = any(grammar.layer != "benchmark" for grammar in base)
     try:
-        learned, same = learn_streams(streams, vocabulary, lacking, _aside(first, gathered, quoted))
-        if learned is None or not same:
+        learned = learn_streams(streams, vocabulary, lacking, _aside(first, gathered, quoted))
+        if learned is None:
             return None
         if (ambiguous and not learned.sure) or (rival and learned.steps < least):
             _refuse(learned, lacking)
             return None
-        again = _reopened(streams)
-    except InputError:  # removed since it was read
-        return None
-    if again is None:
-        return None
-    grammar, engine = _engine(learned, base, vocabulary, site.catalogue, _engines if many else {})
-    once_more = gather(engine, again, workers)
-    if not _same(streams, again):
+        grammar, engine = _engine(learned, base, vocabulary, site.catalogue, _engines if many else {})
+        once_more = _reread(streams, lambda again: gather(engine, again, workers))
+    except InputError:  # removed or changed since it was read
         return None
     both = (first, gathered.body), (engine, once_more.body)
     steps = [chosen for chosen in others if rival or (chosen.grammar.layer == "benchmark" and _steps_of(detection))]
@@ -338,14 +331,21 @@ def _problems(learned: Learned) -> Iterator[Problem]:
         yield Problem("loss_ambiguous", None, detail, excerpt, (), main.rivals, fields)
 
 
-def _reopened(streams: Sequence[Stream]) -> list[Stream] | None:
-    again: list[Stream] = []
-    for stream in streams:
-        parts = [part.reopen() for part in stream.parts]
-        known = tuple(part for part in parts if part is not None)
-        if len(known) < len(parts):
-            return None
-        again.append(replace(stream, parts=known))
+def _reread(streams: Sequence[Stream], read: Callable[[list[Stream]], T]) -> T:
+    """Return what ``read`` makes of streams that are read again. Raises ``InputError`` if they cannot be, or have changed."""
+    again = [replace(stream, parts=tuple(map(reopened, stream.parts))) for stream in streams]
+    made = read(again)
+    one, other = ([part.sha256 for stream in some for part in stream.parts] for some in (streams, again))
+    if one != other:
+        raise InputError("the log changed while it was read", where=streams[0].parts[0].name)
+    return made
+
+
+def reopened(source: Source) -> Source:
+    """Return a source that reads the bytes of ``source`` again. Raises ``InputError`` if that is impossible."""
+    again = source.reopen()
+    if again is None:
+        raise InputError("the log cannot be read a second time", where=source.name)
     return again
 
 
@@ -362,11 +362,6 @@ def _blocks(stream: Stream, quoted: Set[int]) -> Iterator[bytes]:
             whole = [line + b"\n" for at, line in enumerate(lines, number) if at not in copied]
             number += len(lines)
             yield b"".join(whole) + (b"" if number in copied else rest)
-
-
-def _same(streams: Sequence[Stream], again: Sequence[Stream]) -> bool:
-    one, other = ([part.sha256 for stream in some for part in stream.parts] for some in (streams, again))
-    return one == other
 
 
 BETWEEN = ("min", "max", "mean", "median")
