@@ -9,8 +9,10 @@ import pytest
 from tests.cli.test_systems import CASES
 from tests.contract.test_coverage import SPAN, refuse_span
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "systems.md").read_text("utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "systems.md").read_text("utf-8")
 CASE = re.compile(r"`tests/cli/test_systems\.py::test_log\[([^`\]]+)\]`")
+GOLDEN = re.compile(r"`tests/golden/test_logs\.py::test_golden_receipt\[([^`\]]+)\]`")
 TOTALS = re.compile(r"^(\d+) statements: (\d+) work, (\d+) need the producer, (\d+) open\.$", re.MULTILINE)
 
 
@@ -31,6 +33,9 @@ def refuse(row: list[str]) -> str | None:
     named = CASE.fullmatch(row[3])
     if named is not None:
         return None if named[1] in CASES else "no such case"
+    golden = GOLDEN.fullmatch(row[3])
+    if golden is not None:
+        return None if (ROOT / "fixtures" / "logs" / f"{golden[1]}.receipt.json").exists() else "no such golden"
     return next((why for span in SPAN.findall(row[2] + row[3]) if (why := refuse_span(span)) is not None), None)
 
 
@@ -51,6 +56,7 @@ def test_the_totals_are_those_of_the_rows() -> None:
     ("row", "why"),
     [
         ("| 1 | a | `receipt parse LOG` | `tests/cli/test_systems.py::test_log[none]` | works |", "no such case"),
+        ("| 1 | a | `receipt parse LOG` | `tests/golden/test_logs.py::test_golden_receipt[no/log]` | works |", "no such golden"),
         ("| 1 | a | `/summary/none` | `tests/cli/test_systems.py::test_log` | works |", "no such field"),
         ("| 1 | a | `receipt parse LOG` | `tests/cli/test_systems.py::test_none` | works |", "no such test"),
         ("| 1 | a | `receipt parse LOG` | – | works |", "no test does"),
