@@ -48,23 +48,3 @@ def test_program_and_loop_read_what_was_written(generated: tuple[str, Path], roo
     receipt = produce(Request(str(log)))
     assert receipt.document["header"]["software"]["trainer"] == TRAINERS[name]
     assert differences(facts, receipt_figures(receipt.document), exact=True) == []
-
-
-def test_differences_are_told() -> None:
-    figures = {
-        "record_count": 3,
-        "nonfinite_count": 0,
-        "first": 0.1,
-        "last": 0.3,
-        "min": 0.1,
-        "max": 0.3,
-        "median": 0.2,
-        "mean": 0.2,
-    }
-    facts = {"steps": {"record_count": 3, "first": 1, "last": 3}, "metrics": {"loss": figures}}
-    near = {**facts, "metrics": {"loss": {**figures, "first": 0.1 * (1 + 1e-15)}}}
-    assert differences(facts, facts, exact=True) == []
-    assert differences(facts, near, exact=False) == []
-    assert differences(facts, near, exact=True) == [f"loss.first: {near['metrics']['loss']['first']}, not 0.1"]
-    assert differences(facts, {**facts, "metrics": {}}, exact=False) == ["loss: absent"]
-    assert differences(facts, {**facts, "steps": {"record_count": 2}}, exact=False) == ["steps.record_count: 2, not 3"]

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.metamorphic.__main__ import main
 from benchmarks.metamorphic.relations import RELATIONS, Relation, violation
 from receipt_cli.receipts.production import Request, produce_all
 
@@ -37,20 +36,3 @@ def test_a_relation_holds_of_four_trainers(tmp_path: Path, name: str, relation: 
         return [product.document for product in produce_all(Request(path=str(path), workers=1))]
 
     assert violation(relation, receipts(LOGS[name]), receipts(list(relation.rearrange(LOGS[name])))) == ""
-
-
-def test_a_violation_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "run.log"
-    documents = []
-    for lines in (NANOGPT, NANOGPT[:-1]):
-        path.write_bytes(b"".join(lines))
-        documents.append([product.document for product in produce_all(Request(path=str(path), workers=1))])
-    assert "steps" in violation(RELATIONS[1], documents[0], documents[1])
-    assert "launches" in violation(RELATIONS[0], documents[0], documents[0])
-
-
-def test_the_table_has_each_relation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "run.log").write_bytes(b"".join(NANOGPT))
-    assert main([str(tmp_path)]) == 0
-    printed = capsys.readouterr().out
-    assert all(relation.name in printed for relation in RELATIONS)

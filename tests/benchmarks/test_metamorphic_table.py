@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.metamorphic.sameness import differences
-from benchmarks.metamorphic.table import FIXTURES, main, receipts, relations, whole_lines
+from benchmarks.metamorphic.table import FIXTURES, receipts, relations, whole_lines
 from tests.tools.slow import one_in
 
 LOGS = ("nanogpt/char-sigint-resumed.log", "keras/bar-callbacks-v3.log")
@@ -16,24 +15,6 @@ RELATIONS = [relation for relation in relations() if not relation.name.startswit
 def test_a_relation_holds(number: int, tmp_path: Path) -> None:
     path = FIXTURES / LOGS[number % len(LOGS)]
     assert RELATIONS[number].check(whole_lines(path.read_bytes()), receipts([path]), tmp_path).differing == []
-
-
-def test_a_difference_is_found(tmp_path: Path) -> None:
-    whole = (FIXTURES / LOGS[0]).read_bytes()
-    documents = []
-    for name, data in (("a.log", whole), ("b.log", whole[: len(whole) // 2])):
-        (tmp_path / name).write_bytes(data)
-        documents.append(receipts([tmp_path / name]))
-    assert any("/summary/steps/last" in one for one in differences(*documents))
-    assert differences(documents[0], documents[0]) == []
-
-
-def test_the_table_counts_violations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "run.log").write_bytes((FIXTURES / LOGS[0]).read_bytes())
-    assert main([str(tmp_path), "--only", "docker", "--write", str(tmp_path / "table.md")]) == 0
-    table = (tmp_path / "table.md").read_text()
-    assert capsys.readouterr().out.startswith(table)
-    assert "| docker json-file | 0 | " in table
 
 
 def test_a_log_of_two_trainers_in_parts(tmp_path: Path) -> None:
