@@ -1,7 +1,6 @@
 """``read`` and ``read_all``: the receipt of the command, its metrics, and its records one by one."""
 
 import builtins
-import itertools
 import json
 import os
 import subprocess
@@ -180,11 +179,6 @@ def test_options_are_those_of_the_command(tmp_path: Path, invoke: Invoke) -> Non
     assert receipt_cli.read(log).receipt.header.git.commit is None
 
 
-@pytest.mark.parametrize("workers", [2, None])
-def test_the_number_of_workers_changes_nothing(workers: int | None) -> None:
-    assert receipt_cli.read(FIVE["nanochat"], workers=workers).receipt == receipt_cli.read(FIVE["nanochat"]).receipt
-
-
 def test_progress_is_told() -> None:
     seen: list[tuple[int, int]] = []
     receipt_cli.read(FIVE["nanochat"], progress=lambda done, size: seen.append((done, size)))
@@ -334,9 +328,6 @@ class TestPlot:
         assert np.array_equal(line.get_xdata(), mine["step"].to_numpy(np.int64))
         assert np.array_equal(line.get_ydata(), mine["loss"].to_numpy())
 
-    def test_the_loss_is_drawn_by_default_else_what_there_is(self) -> None:
-        assert [each.get_ylabel() for each in receipt_cli.read(FIVE["nanochat"]).plot()] == ["loss"]
-
     def test_names_are_no_mathematics(self, tmp_path: Path) -> None:
         log = tmp_path / "a.log"
         row = "{{'loss': 1.5, 'grad_norm': 1.0, 'learning_rate': 1e-05, '$\\\\frac$': {0}.5, 'epoch': {0}.0}}\n"
@@ -414,9 +405,3 @@ def test_a_program_without_a_guard_may_read(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
     assert float(done.stdout) == receipt_cli.read(FIVE["nanochat"]).metrics["loss"].last
-
-
-def test_runs_are_independent() -> None:
-    """Two runs of one log are equal in what they give, and may be read in turn."""
-    a, b = receipt_cli.read(FIVE["keras"]), receipt_cli.read(FIVE["keras"])
-    assert all(x == y for x, y in itertools.zip_longest(a.records(), b.records()))

@@ -12,18 +12,14 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 
 from receipt_cli import __version__
-from receipt_cli.documents.schemas import list_schemas
 from receipt_cli.grammar.catalog import list_grammars
-from receipt_cli.receipts.versions import SCHEMA_VERSION
 from tests.cli.conftest import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
 NANOGPT = [entry for entry in list_grammars() if entry.id == "nanogpt"][-1]
-NAN = LOG.with_name("char-nan.log")
 ESCAPE = b"\x1b["
 
 
@@ -35,13 +31,6 @@ def receipt(tmp_path: Path, invoke: Invoke) -> Path:
 
 
 class TestParse:
-    def test_the_summary_is_for_people_and_the_document_for_machines(self, invoke: Invoke) -> None:
-        shown, document = invoke("parse", LOG), invoke("parse", "--json", LOG)
-        assert (shown.code, shown.stderr, document.code, document.stderr) == (0, "", 0, "")
-        assert b"loss" in shown.stdout
-        assert document.document["schema_version"] == SCHEMA_VERSION
-        assert document.stdout.endswith(b"}\n")
-
     def test_dash_o_writes_what_json_prints_and_still_shows(self, receipt: Path, invoke: Invoke) -> None:
         assert receipt.read_bytes() == invoke("parse", "--json", LOG).stdout
         both = invoke("parse", "--json", LOG, "-o", receipt)
@@ -165,17 +154,6 @@ class TestWriting:
         assert done.stdout.count(b'"schema_version"') == 2
 
 
-class TestShow:
-    def test_it_shows_what_parse_showed_but_for_the_trend(self, receipt: Path, invoke: Invoke) -> None:
-        shown = invoke("show", receipt)
-        assert (shown.code, shown.stderr) == (0, "")
-        first = invoke("parse", LOG).stdout.decode().splitlines()
-        assert first[:3] == shown.stdout.decode().splitlines()[:3]
-
-    def test_json_gives_the_document_back(self, receipt: Path, invoke: Invoke) -> None:
-        assert invoke("show", "--json", receipt).stdout == receipt.read_bytes()
-
-
 class TestCheck:
     def test_a_log_a_receipt_and_stdin(self, receipt: Path, invoke: Invoke) -> None:
         for file, stdin in ((LOG, b""), (receipt, b""), ("-", LOG.read_bytes()), ("-", receipt.read_bytes())):
@@ -193,13 +171,6 @@ class TestCheck:
         log.write_bytes(b'{"schema_version": "of something else"}\n' + LOG.read_bytes())
         assert invoke("check", log).code == 0
 
-    def test_json(self, invoke: Invoke) -> None:
-        done = invoke("check", "--json", NAN)
-        assert done.code == 1
-        found = done.document
-        assert (found["healthy"], found["proven"], found["checks"]["finite_losses"]) == (False, False, False)
-        assert found["reason"] == "nan_loss"
-
     def test_proven_wants_an_exit_code(self, invoke: Invoke) -> None:
         assert invoke("check", "--proven", LOG).code == 1
         assert invoke("check", "--proven", "--job-exit", "0", LOG).code == 0
@@ -215,20 +186,6 @@ class TestCheck:
         done = invoke("check", tmp_path / "header.json")
         assert done.code == 3
         assert "header/1.0" in done.stderr
-
-
-class TestValidate:
-    def test_several(self, receipt: Path, invoke: Invoke) -> None:
-        document = json.loads(receipt.read_bytes())
-        document["checks"]["has_steps"] = None
-        bad = receipt.with_name("bad.json")
-        bad.write_text(json.dumps(document))
-        assert invoke("schema", "check", receipt).stdout == b"1 of 1 valid\n"
-        done = invoke("schema", "check", receipt, bad)
-        assert done.code == 1
-        assert b"1 of 2 valid" in done.stdout
-        done = invoke("schema", "check", "--json", receipt, bad)
-        assert {finding["file"] for finding in json.loads(done.stdout)} == {str(bad)}
 
 
 class TestHeader:
@@ -251,29 +208,10 @@ class TestExplain:
 
 
 class TestGrammar:
-    def test_list(self, invoke: Invoke) -> None:
-        found = json.loads(invoke("grammar", "list", "--json").stdout)
-        known = [entry.ref for entry in list_grammars() if entry.status != "deprecated"]
-        assert [row["grammar"] for row in found] == known
-        assert all(row["title"] for row in found)
-        listed = invoke("grammar", "list").stdout.decode()
-        assert all(ref in listed for ref in known)
-
     def test_show_gives_the_very_file(self, invoke: Invoke) -> None:
         wanted = (ROOT / "grammars" / NANOGPT.path).read_bytes()
         assert invoke("grammar", "show", "nanogpt").stdout == wanted
         assert invoke("grammar", "show", NANOGPT.ref).stdout == wanted
-
-    def test_lint(self, tmp_path: Path, invoke: Invoke) -> None:
-        definition = yaml.safe_load((ROOT / "grammars" / "nanogpt" / "v1.yaml").read_text("utf-8"))
-        (tmp_path / "mine.yaml").write_text(yaml.safe_dump(definition), "utf-8")
-        assert invoke("grammar", "lint", tmp_path / "mine.yaml").stdout == b"1 definition: every sample is read as stated\n"
-        assert json.loads(invoke("grammar", "lint", "--json", tmp_path / "mine.yaml").stdout) == []
-        next(iter(definition["rules"].values()))["samples"] = []
-        (tmp_path / "mine.yaml").write_text(yaml.safe_dump(definition), "utf-8")
-        done = invoke("grammar", "lint", "--json", tmp_path / "mine.yaml")
-        assert (done.code, invoke("grammar", "lint", tmp_path / "missing.yaml").code) == (1, 3)
-        assert [finding["severity"] for finding in json.loads(done.stdout)] == ["error"]
 
     def test_test(self, invoke: Invoke) -> None:
         done = invoke("grammar", "test", "--json", "nanogpt", LOG)
@@ -298,22 +236,6 @@ class TestGrammar:
         assert sum(rule["matched"] for rule in found["rules"]) > 13
         assert invoke("grammar", "explain", log, stdin=b"").stdout.decode().count(f"✓  {NANOGPT.ref} ") == 1
         assert invoke("grammar", "explain", "-", stdin=LOG.read_bytes()).code == 0
-
-
-class TestSchema:
-    def test_list(self, invoke: Invoke) -> None:
-        found = json.loads(invoke("schema", "list", "--json").stdout)
-        assert [(row["kind"], row["version"]) for row in found] == [(e.kind, e.version) for e in list_schemas()]
-        assert invoke("schema", "list").code == 0
-
-    @pytest.mark.parametrize("name", ["receipt", "receipt/1.0", "header", "grammar", "markers"])
-    def test_show(self, invoke: Invoke, name: str) -> None:
-        assert "$schema" in invoke("schema", "show", name).document
-
-    @pytest.mark.parametrize("name", ["nothing", "receipt/9.9", "receipt/..", "../receipt", ""])
-    def test_show_of_none(self, invoke: Invoke, name: str) -> None:
-        done = invoke("schema", "show", name)
-        assert (done.code, done.stdout) == (5, b"")
 
 
 def test_version(invoke: Invoke) -> None:
@@ -372,13 +294,6 @@ class TestTerminal:
         assert b"{large} [red].log" in seen.screen
         assert b"40.0/40.0 MiB" in seen.screen
         assert seen.screen.endswith(b"\x1b[2K")  # and is wiped away
-
-    def test_a_small_file(self) -> None:
-        seen = Terminal("parse", "--json", LOG)
-        assert (seen.code, seen.screen) == (0, b"")
-
-    def test_a_dumb_terminal(self, large: Path) -> None:
-        assert Terminal("check", large, TERM="dumb").screen == b""
 
     def test_a_pipe(self, large: Path, process: Invoke) -> None:
         done = process("parse", "--json", "-g", "nanogpt", large)

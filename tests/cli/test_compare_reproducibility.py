@@ -171,13 +171,6 @@ class TestUnknown:
         assert (code, document["verdict"]) == (0, "identical")
         assert document["configuration"]["unknown"] == [{"pointer": "/header/flags/precision", "a": "float32", "b": None}]
 
-    def test_a_run_that_ended_early_is_compared_as_far_as_it_came(self, runs: Path, tmp_path: Path, ask: Any) -> None:
-        lines = (runs / "again.log").read_text().splitlines(keepends=True)
-        short = tmp_path / "short.log"
-        short.write_text("".join(lines[:44]))
-        code, document = ask(runs / "first.log", short)
-        assert (code, document["verdict"], document["curves"][0]["because"]) == (0, "identical", "equal at 40 steps")
-
 
 class TestEqual:
     def test_noise_is_equal_within_a_stated_tolerance_only(self, runs: Path, tmp_path: Path, ask: Any) -> None:

@@ -159,13 +159,6 @@ def test_events_of_their_own_are_those_of_each_device(profile: Profile) -> None:
     assert document["header"]["hardware"]["accelerators"][0]["count"] is None
 
 
-def test_events_of_a_session_that_did_not_end_last_until_the_last_of_them(profile: Profile, tmp_path: Path) -> None:
-    events = [{"type": "kernel_event", "name": "k", "start_ns": T0 + a * MS, "end_ns": T0 + (a + 2) * MS} for a in (1, 7, 4)]
-    document = profile(write(tmp_path / "run.device.0.log", start(), *events))
-    assert (document["events"]["duration_s"], document["events"]["complete"]) == (0.009, False)
-    assert (document["events"]["busy_s"], document["events"]["kernels"]["total_s"]) == (None, 0.006)
-
-
 def test_starts_and_ends_of_kernels_are_paired(profile: Profile) -> None:
     events = profile("pairs.ndjson")["events"]
     assert (events["duration_s"], events["busy_s"], events["busy_ratio"]) == (0.1, 0.04, 0.4)
@@ -188,17 +181,6 @@ def test_the_document_is_valid_is_shown_and_kept(invoke: Invoke, tmp_path: Path,
     assert max(map(len, shown.stdout.decode().splitlines())) <= 80
     assert shown.stdout == done.stdout
     assert invoke("store", "add", tmp_path / "store", made).code == 0
-
-
-def test_a_file_that_stands_alone_is_recognised(profile: Profile, tmp_path: Path) -> None:
-    path = write(tmp_path / "anything.txt", start(), kernels((1, 3)), shutdown(10))
-    assert profile(path)["events"]["busy_ratio"] == 0.2
-    assert profile(write(tmp_path / "device.log.gz", start(), kernels((1, 3)), shutdown(10)))["events"]["busy_ratio"] == 0.2
-
-
-def test_files_one_by_one_are_what_their_folder_is(profile: Profile) -> None:
-    files = sorted((FLIGHT / "trace").glob("*.log.gz"), reverse=True)
-    assert profile(*files) == profile("trace")
 
 
 def test_columns_are_read_by_name_and_new_ones_left_out(profile: Profile, tmp_path: Path) -> None:

@@ -112,26 +112,10 @@ def test_a_pipe_gives_the_same_until_its_writer_is_gone(invoke: Invoke, tmp_path
     assert output.read_bytes() == parsed(invoke, log)
 
 
-def test_a_named_pipe(invoke: Invoke, tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    process = start(pipe, "--follow", "--json")
-    pipe.write_bytes(NANOCHAT.read_bytes())
-    code, out, _ = end(process)
-    assert (code, out) == (0, parsed(invoke, NANOCHAT))
-
-
 def test_silence_ends_it(invoke: Invoke) -> None:
     code, out, err = end(start(NANOCHAT, "--follow", "--idle", "1", "--json"))
     assert (code, err) == (0, "receipt: note: no output for 1 s: assumed to have ended\n")
     assert out == parsed(invoke, NANOCHAT)
-
-
-def test_a_process_that_is_gone_ends_it(invoke: Invoke) -> None:
-    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
-        gone.wait(PATIENCE_S)
-    code, out, _ = end(start(NANOCHAT, "--follow", "--pid", str(gone.pid), "--json"))
-    assert (code, out) == (0, parsed(invoke, NANOCHAT))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])

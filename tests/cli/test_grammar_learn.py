@@ -81,9 +81,6 @@ class TestLearn:
     def test_a_name_that_no_grammar_has_is_refused(self, name: str, log: Path, invoke: Invoke) -> None:
         assert invoke("grammar", "learn", log, "--id", name).code == 2
 
-    def test_a_missing_log_is_said(self, tmp_path: Path, invoke: Invoke) -> None:
-        assert invoke("grammar", "learn", tmp_path / "absent.log").code == 3
-
 
 class TestGenericReading:
     def test_the_receipt_says_so(self, log: Path, invoke: Invoke) -> None:
@@ -122,11 +119,3 @@ class TestGenericReading:
             (folder / f"train.rank{rank}.log").write_bytes(TEXT)
         steps = invoke("parse", "--json", folder).document["summary"]["steps"]
         assert (steps["record_count"], steps["first"], steps["last"]) == (12, 1, 12)
-
-    def test_prose_stays_unrecognised(self, invoke: Invoke) -> None:
-        done = invoke("parse", "-", stdin=PROSE)
-        assert done.code == 4
-        assert "no grammar recognises this log" in done.stderr
-
-    def test_strict_is_not_content_with_it(self, log: Path, invoke: Invoke) -> None:
-        assert invoke("parse", "--strict", log).code == 1

@@ -309,13 +309,6 @@ def test_what_stands_beside_a_wandb_summary_says_who_ran_it_where(imported: Impo
     assert alone["summary"] == receipt["summary"]
 
 
-def test_a_wandb_summary_may_have_another_name(imported: Import, tmp_path: Path) -> None:
-    for file in WANDB.parent.iterdir():
-        shutil.copy(file, tmp_path)
-    renamed = (tmp_path / WANDB.name).rename(tmp_path / "run7.json")
-    assert imported(renamed) == imported("wandb/wandb-summary.json")
-
-
 def test_a_broken_file_beside_is_a_problem_and_no_end(imported: Import, tmp_path: Path) -> None:
     shutil.copy(WANDB, tmp_path)
     (tmp_path / "wandb-metadata.json").write_text('{"os": ')
@@ -358,18 +351,6 @@ def test_a_fact_that_completes_nothing_or_contradicts_the_document_is_told(impor
     assert ("fact_unused", "world_size") in problems(summary)
     ended = imported(FOREIGN / "forgather-trainer-logs.json", "--fact", "samples_per_step=7")
     assert [kind for kind, _ in problems(ended)] == ["fact_contradicted"]
-
-
-def test_options_name_the_run(imported: Import) -> None:
-    run = imported("megacpp-training-receipt.json", "--name", "n1", "--lane", "h200", "--preset", "p2")["run"]
-    assert (run["name"], run["lane"], run["preset"]) == ("n1", "h200", "p2")
-    assert imported("megacpp-training-receipt.json")["run"]["preset"] == "nam56r-quarter"
-
-
-def test_people_get_a_page(invoke: Callable[..., Any]) -> None:
-    done = invoke("import", FOREIGN / "hf-trainer-state.json")
-    assert done.code == 0
-    assert "40 of 40 steps" in done.stdout.decode()
 
 
 STATE = b'{"global_step": 2, "max_steps": 2, "log_history": %s}'

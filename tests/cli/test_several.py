@@ -81,21 +81,6 @@ def test_a_failure_names_its_file(tmp_path: Path, invoke: Invoke) -> None:
     assert "(rank1.log:8)" in invoke("parse", *paths).stdout.decode()
 
 
-def test_2_for_files_of_several_runs(tmp_path: Path, invoke: Invoke) -> None:
-    (tmp_path / "one.log").write_text(iterations(range(8)))
-    (tmp_path / "two.log").write_text(iterations(range(8), 5.0))
-    done = invoke("parse", "--json", tmp_path)
-    assert (done.code, done.stdout) == (2, b"")
-    assert done.stderr == (
-        "receipt: error: these 2 files belong to 2 runs\n"
-        "  why: one.log has parameter_count 410000, two.log 510000\n"
-        "  try: receipt parse --all-runs ..., or name the files of one run\n"
-    )
-    apart = invoke("parse", "--json", "--all-runs", tmp_path)
-    assert apart.code == 0
-    assert len(apart.stdout.splitlines()) == 2
-
-
 def test_3_for_a_folder_without_logs(tmp_path: Path, invoke: Invoke) -> None:
     (tmp_path / "model.pt").write_bytes(b"\0\1")
     done = invoke("parse", tmp_path)

@@ -226,10 +226,6 @@ def test_a_folder_of_the_variable_that_is_missing_is_an_error(log: Path, monkeyp
 
 
 class TestLocalFolders:
-    def test_its_use_is_said(self, log: Path, tmp_path: Path, invoke: Invoke) -> None:
-        define(tmp_path / "project" / ".receipt")
-        assert f"note: used the definitions in {tmp_path / 'project' / '.receipt'}" in invoke("parse", log).stderr
-
     def test_they_can_be_switched_off(self, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> None:
         define(tmp_path / "project" / ".receipt", grammar="broken: [")
         monkeypatch.setenv("RECEIPT_LOCAL", "0")

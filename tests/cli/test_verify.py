@@ -77,11 +77,6 @@ def test_yes_for_the_compressed_log_and_for_stdin(log: Path, receipt: Path, invo
     assert invoke("verify", receipt, "-", stdin=log.read_bytes()).code == 0
 
 
-def test_yes_for_a_receipt_written_by_another_program(log: Path, receipt: Path, invoke: Invoke) -> None:
-    receipt.write_text(json.dumps(json.loads(receipt.read_bytes())), "utf-8")
-    assert invoke("verify", receipt, log).code == 0
-
-
 LINE = b"iter 5: loss 4.0243"
 
 

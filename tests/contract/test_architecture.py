@@ -380,19 +380,6 @@ def test_a_violation_is_found(module: str, source: str, want: str) -> None:
     assert want in wrong[0]
 
 
-@pytest.mark.parametrize(
-    ("module", "source", "ours"),
-    [
-        ("problems", "import json\nfrom receipt_cli.errors import ReceiptError", {"errors"}),
-        ("problems", "from receipt_cli import __version__, errors", {"errors"}),
-        ("header.git", "def f():\n    import git\n    from receipt_cli.header.values import HeaderFact", {"header.values"}),
-        ("cli.main", "import typer\nfrom receipt_cli.header.collect import collect_header", {"header.collect"}),
-    ],
-)
-def test_what_the_rooms_allow_passes(module: str, source: str, ours: set[str]) -> None:
-    assert examine(module, source, SMALL) == (ours, [])
-
-
 def test_an_upward_line_is_found() -> None:
     assert upward({"errors": "problems", "problems": ""}) == ["errors: problems is not in a line above"]
     assert upward({"errors": "errors"}) == ["errors: errors is not in a line above"]

@@ -228,16 +228,3 @@ def test_help_in_a_page_is_the_help_of_the_program(
 )
 def test_shown_output_is_compared_line_by_line(lines: list[str], output: str, want: bool) -> None:
     assert bool(output_pattern(lines).fullmatch(output)) is want
-
-
-def test_commands_are_read_with_their_output_and_exit_code() -> None:
-    readme = "# x\n```console\n$ receipt check a.log \\\n>   --json  # exit 1\nno\n\n$ receipt --version\n```\n"
-    assert [(c.line, c.exit_code, c.output) for c in read_commands(readme, "README.md")] == [
-        (3, 1, ["no"]),
-        (7, 0, []),
-    ]
-
-
-def test_a_console_block_with_another_program_is_refused() -> None:
-    with pytest.raises(AssertionError, match=r"README\.md:2"):
-        read_commands("```console\n$ rm x\n```\n", "README.md")

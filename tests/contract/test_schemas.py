@@ -308,12 +308,6 @@ def may_be_null(version: str, change: Change) -> bool:
     return retry or rule or (change.pointer.endswith("_count") and (change.old, change.new) == ("integer", "integer or null"))
 
 
-def test_origin_is_all_that_receipt_1_1_adds():
-    added = {change.pointer for change in compare_schemas(schema("receipt"), schema("receipt", "1.1"))}
-    origin = "/derivation/origin"
-    assert added == {origin, *(f"{origin}/{name}" for name in ("kind", "format", "format_version", "producer"))}
-
-
 def test_empty_header_is_of_the_schema():
     root = schema("receipt")
     assert list(ordered(empty_header(), root["$defs"]["header"], root)) == []
@@ -367,59 +361,3 @@ def complaints(kind: str, data: object) -> list[str]:
 def test_shipped_definition_is_of_the_schema(path: Path):
     kind = "markers" if path in CATALOGUES else "grammar"
     assert complaints(kind, read_yaml(path.read_bytes(), path.name)) == []
-
-
-RULE = {"event": "step", "literal": "loss", "pattern": "x", "samples": [{"line": "loss 1"}]}
-GRAMMAR = {"grammar": "a", "version": 1, "title": "A", "upstream": "u", "trainer": "a", "rules": {"r": RULE}}
-MARKER = {
-    "reason": "cuda_oom",
-    "category": "memory",
-    "role": "cause",
-    "rank": 0,
-    "overcome_after": 100,
-    "literal": "out of memory",
-    "pattern": "x",
-    "samples": ["a"],
-    "counter_samples": ["b", {"line": "c", "fires": ["killed"]}],
-}
-WRONG_DEFINITIONS = [
-    ("grammar", "unknown_key", {**GRAMMAR, "extends": "b"}),
-    ("grammar", "version_is_text", {**GRAMMAR, "version": "1"}),
-    ("grammar", "no_rules", {**GRAMMAR, "rules": {}}),
-    ("grammar", "two_kinds", {**GRAMMAR, "rules": {"r": {**RULE, "table": {"header": "a", "row": "b"}}}}),
-    ("grammar", "no_kind", {**GRAMMAR, "rules": {"r": {k: v for k, v in RULE.items() if k != "pattern"}}}),
-    ("grammar", "no_sample", {**GRAMMAR, "rules": {"r": {**RULE, "samples": []}}}),
-    (
-        "grammar",
-        "unknown_unit",
-        {**GRAMMAR, "rules": {"r": {**RULE, "fields": {"a": {"printed_in": "furlong"}}}}},
-    ),
-    (
-        "grammar",
-        "metric_and_fact",
-        {**GRAMMAR, "rules": {"r": {**RULE, "fields": {"a": {"metric": "loss", "fact": "seed"}}}}},
-    ),
-    ("markers", "unknown_role", {**MARKER, "role": "culprit"}),
-    ("markers", "conclusion", {**MARKER, "reason": "truncated"}),
-    ("markers", "rank", {**MARKER, "rank": 4}),
-    ("markers", "no_sample", {**MARKER, "samples": []}),
-]
-
-
-def catalogue(marker: Any) -> dict[str, Any]:
-    return {"catalogue": "markers", "version": 1, "markers": {"some_marker": marker}}
-
-
-def test_right_definitions_are_of_the_schema():
-    assert GRAMMARS and CATALOGUES
-    assert complaints("grammar", GRAMMAR) == []
-    assert complaints("markers", catalogue(MARKER)) == []
-
-
-@pytest.mark.parametrize(
-    ("kind", "data"),
-    [(c[0], c[2]) for c in WRONG_DEFINITIONS],
-    ids=[f"{c[0]}-{c[1]}" for c in WRONG_DEFINITIONS],
-)
-def test_wrong_definition_is_not_of_the_schema(kind: str, data: Any):
-    assert complaints(kind, data if kind == "grammar" else catalogue(data))

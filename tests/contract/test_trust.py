@@ -78,10 +78,6 @@ def dotted_name(function: ast.expr) -> str:
     return ".".join([function.id, *reversed(parts)]) if isinstance(function, ast.Name) else ""
 
 
-def test_modules_are_found() -> None:
-    assert len(MODULES) > 150
-
-
 def forbidden(name: str, tree: ast.AST) -> Iterator[str]:
     """Yield what the module ``name`` calls and may not."""
     for dotted, call in calls(tree):
@@ -112,11 +108,6 @@ def test_no_module_makes_code_or_starts_a_shell() -> None:
 )
 def test_a_module_that_does_is_found(code: str, want: str) -> None:
     assert [wrong.partition(" ")[2] for wrong in forbidden("wrap/child.py", ast.parse(code))][:1] == [want]
-
-
-def test_what_is_forbidden_is_found() -> None:
-    code = "from os import system as s\nimport numpy as np\ns('x')\nnp.load('x')\neval('1')\nimport yaml\nyaml.load(x, Loader=L)"
-    assert [name for name, _ in calls(ast.parse(code))] == ["os.system", "numpy.load", "eval", "yaml.load"]
 
 
 def test_the_reader_of_definitions_is_a_safe_one() -> None:
