@@ -79,13 +79,10 @@ def test_without_assertions(tmp_path: Path, want: bytes) -> None:
     assert derived(str(LOG), cwd=tmp_path, python=("-OO",)) == want
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_on_any_number_of_workers(workers: str, tmp_path: Path, want: bytes) -> None:
+def test_on_any_number_of_workers(tmp_path: Path, want: bytes) -> None:
     packed = gzip.compress(LOG.read_bytes())
-    (tmp_path / "run.log.gz").write_bytes(packed)
-    assert derived(str(LOG), "--workers", workers, cwd=tmp_path) == want
-    assert derived("run.log.gz", "--workers", workers, cwd=tmp_path) == want
-    assert derived("-", "--workers", workers, cwd=tmp_path, stdin=packed) == want
+    assert derived(str(LOG), "--workers", "2", cwd=tmp_path) == want
+    assert derived("-", "--workers", "2", cwd=tmp_path, stdin=packed) == want
 
 
 def long_log() -> bytes:

@@ -33,9 +33,9 @@ def torture(module: str, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("command", "each"), [("parse -o", 2), ("export", 2), ("store add", 2), ("report", 2)])
-def test_an_operation_that_fails(command: str, each: int) -> None:
-    table = torture("injected", "--only", command, "--each", str(each)).splitlines()[1].removeprefix(command).split()
+@pytest.mark.parametrize("command", ["parse -o", "export", "store add", "report"])
+def test_an_operation_that_fails(command: str) -> None:
+    table = torture("injected", "--only", command, "--each", "1").splitlines()[1].removeprefix(command).split()
     faults, unharmed, wrong = int(table[0]), int(table[1]), int(table[-1])
     assert wrong == 0
     assert 0 < unharmed < faults

@@ -406,11 +406,11 @@ def test_two_batches_at_once_make_one_store(archive: Path, tmp_path: Path) -> No
     assert tree(tmp_path / "both") == tree(tmp_path / "alone")
 
 
-def test_paths_from_stdin(process: Invoke, archive: Path, tmp_path: Path) -> None:
+def test_paths_from_stdin(invoke: Invoke, archive: Path, tmp_path: Path) -> None:
     paths = "".join(f"{archive / name}\n" for name in PICKED).encode()
-    given = ("rederive", "--paths-from", "-", "--root", tmp_path, "--store", tmp_path / "store", "--json")
-    assert list(lines(process(*given, input=paths))) == [f"archive/{name}" for name in sorted(PICKED)]
-    assert process("store", "build", "--store", tmp_path / "store").code == 2
+    given = ("rederive", "--paths-from", "-", "--root", tmp_path, "--store", tmp_path / "store", "--json", "--workers", "1")
+    assert list(lines(invoke(*given, stdin=paths))) == [f"archive/{name}" for name in sorted(PICKED)]
+    assert invoke("store", "build", "--store", tmp_path / "store").code == 2
 
 
 def test_ctrl_c_ends_cleanly_and_the_next_run_goes_on(archive: Path, tmp_path: Path, process: Invoke) -> None:

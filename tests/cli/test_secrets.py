@@ -126,7 +126,7 @@ def test_ordinary_lines_stay_as_they_are(line: str) -> None:
     assert mask_secrets(line) == line
 
 
-@pytest.mark.parametrize("number", range(0, len(GROUPS), 9))
+@pytest.mark.parametrize("number", one_in(3, range(0, len(GROUPS), 9)))
 def test_no_receipt_of_a_log_holds_a_secret(number: int, tmp_path: Path, invoke: Invoke) -> None:
     data, secrets = log_of(GROUPS[number], number)
     log = tmp_path / "run.log"
@@ -148,7 +148,7 @@ def planted(tmp_path: Path) -> tuple[Path, Path, list[str]]:
     block = Planted("private key", "as a file", "\n".join(key), tuple(key[1:-1]))
     paths, secrets = [], []
     for name, number in (("a.log", 1), ("b.log", 4)):
-        data, held = log_of([*GROUPS[number], block], number)
+        data, held = log_of([*GROUPS[number][::2], block], number)
         path = tmp_path / name
         path.write_bytes(data)
         paths.append(path)

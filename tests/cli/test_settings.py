@@ -55,14 +55,14 @@ def test_the_nearest_file_counts_and_a_pyproject_without_settings_is_none(projec
     assert shown(invoke)["lane"] == ("near", str(project / "a" / "pyproject.toml"))
 
 
-def test_settings_reach_the_options_that_they_are_for(project: Path, process: Invoke) -> None:
+def test_settings_reach_the_options_that_they_are_for(project: Path, process: Invoke, invoke: Invoke) -> None:
     (project / "gates.yaml").write_text("require: [no_such_check]\n", "utf-8")
     (project / "receipt.toml").write_text('gates = "gates.yaml"\nstore = "runs"\npath = ["missing"]\n', "utf-8")
     assert "a folder of RECEIPT_PATH does not exist" in process("parse", str(LOG)).stderr
     (project / "receipt.toml").write_text('gates = "gates.yaml"\nstore = "runs"\n', "utf-8")
-    assert "gates.yaml" in process("check", str(LOG)).stderr
-    assert process("store", "build", str(LOG), "--store", str(project / "runs"), "--workers", "1").code == 0
-    assert process("show", "char-ok.log", "--json").document["schema_version"].startswith("receipt/")
+    assert "gates.yaml" in invoke("check", LOG).stderr
+    assert invoke("store", "build", LOG, "--store", project / "runs", "--workers", "1").code == 0
+    assert invoke("show", "char-ok.log", "--json").document["schema_version"].startswith("receipt/")
 
 
 @pytest.mark.parametrize(
