@@ -228,21 +228,6 @@ def test_kept_rows_that_are_damaged_or_of_another_version_are_skipped(
     assert ask(store, "FROM history ORDER BY ALL") == want
 
 
-def test_a_kept_row_that_is_no_row_is_made_from_its_receipt(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = tmp_path / "store"
-    derive(archive, store)
-    want = ask(store, "FROM history ORDER BY ALL")
-    documents = [json.loads(receipt.path.read_bytes()) for receipt in Store(store).receipts()]
-    for row in ("{", "[1]", '"text"', '{"path":{}}', '{"path":"receipts/other",'):
-        shutil.rmtree(store / ".cache")
-        monkeypatch.setattr("receipt_cli.store.kept_rows.make_row", lambda *_, row=row: row)
-        keep_rows(Store(store), "", documents)
-        assert list((store / ".cache" / "rows").iterdir())
-        assert ask(store, "FROM history ORDER BY ALL") == want
-
-
 def test_a_kept_row_is_of_the_file_that_the_batch_wrote(archive: Path, tmp_path: Path) -> None:
     store, copy = tmp_path / "store", tmp_path / "copy"
     derive(archive, store)

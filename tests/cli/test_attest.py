@@ -86,15 +86,6 @@ def test_the_statement_names_log_receipt_and_definitions(job: Path) -> None:
     in_toto.Statement.copy_from_pb(ParseDict(statement, statement_pb2.Statement())).validate()
 
 
-def test_the_signature_is_one_of_dsse(job: Path) -> None:
-    (envelope, *_) = attest(job / "run.receipt.json", job / "ana")
-    document = json.loads(envelope.read_bytes())
-    public = serialization.load_ssh_public_key((job / "ana.pub").read_bytes())
-    assert isinstance(public, ed25519.Ed25519PublicKey)
-    (signature,) = document["signatures"]
-    public.verify(base64.b64decode(signature["sig"]), pae(document["payloadType"], base64.b64decode(document["payload"])))
-
-
 @pytest.mark.parametrize("kind", ["rsa", "ec"])
 def test_keys_in_pem_sign_too(job: Path, kind: str) -> None:
     private: Any = rsa.generate_private_key(65537, 2048) if kind == "rsa" else ec.generate_private_key(ec.SECP256R1())

@@ -311,11 +311,6 @@ class TestOptions:
         assert done.code in (0, 2)
         assert done.code == 2 or done.document["schema_version"] == SCHEMA_VERSION
 
-    def test_a_secret_in_a_uri_stays_out(self, log: Path, invoke: Invoke) -> None:
-        log.write_bytes(GOOD)
-        done = invoke("parse", "--json", log, "--attach", "trace=https://ada:hunter22@example.org/trace.json")
-        assert b"hunter22" not in done.stdout
-
 
 class TestOutput:
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -173,11 +173,6 @@ class TestGitHub:
         assert b"left out, for the page would be too large: " in page
         assert page.endswith(b"\n")
 
-    def test_a_full_page_stays_as_it_is(self, github: tuple[Path, Path], crashed: Path, invoke: Invoke) -> None:
-        github[1].write_bytes(b"x" * 1024 * 1024)
-        assert invoke("check", crashed).code == 1
-        assert github[1].stat().st_size == 1024 * 1024
-
 
 class TestSummary:
     def test_the_comparison_stands_in_it(self, tmp_path: Path, invoke: Invoke) -> None:

@@ -173,14 +173,6 @@ def test_rederive_keeps_what_was_stated(tmp_path: Path, parsed: Any, invoke: Inv
     assert again["derivation"]["options"] == first["derivation"]["options"]
 
 
-def test_rederive_reads_the_header_beside_a_log(tmp_path: Path, invoke: Invoke) -> None:
-    (tmp_path / "job").mkdir()
-    (tmp_path / "job" / "run.log").write_text(nanochat())
-    (tmp_path / "job" / "run.header.json").write_text(json.dumps(HEADER))
-    assert invoke("store", "build", str(tmp_path / "job"), "--store", str(tmp_path / "store")).code == 0
-    assert "mfu_ratio" in stored(tmp_path / "store")["summary"]["derived"]
-
-
 @pytest.mark.parametrize(
     ("option", "says"),
     [

@@ -92,13 +92,6 @@ class TestGenericReading:
         assert done.document["summary"]["steps"]["planned"] == 12
         assert done.document["checks"]["has_steps"] is True
 
-    def test_a_pipe_and_a_compressed_file_give_the_same_receipt(self, log: Path, tmp_path: Path, invoke: Invoke) -> None:
-        packed = tmp_path / "run.gz"
-        packed.write_bytes(gzip.compress(TEXT))
-        plain = invoke("parse", "--json", log).stdout
-        assert invoke("parse", "--json", "-", stdin=TEXT).stdout == plain
-        assert invoke("parse", "--json", packed).stdout == plain
-
     def test_it_can_be_asked_for(self, invoke: Invoke, tmp_path: Path) -> None:
         known = tmp_path / "run.log"
         known.write_bytes(b"".join(b"iter %d: loss 3.%d, time 9.50ms, mfu 20.00%%\n" % (n, n) for n in range(9)))
@@ -111,11 +104,3 @@ class TestGenericReading:
         done = invoke("grammar", "explain", log)
         assert done.code == 0
         assert b"read by the words beside its numbers" in done.stdout
-
-    def test_the_files_of_two_ranks_are_one_run(self, tmp_path: Path, invoke: Invoke) -> None:
-        folder = tmp_path / "run"
-        folder.mkdir()
-        for rank in range(2):
-            (folder / f"train.rank{rank}.log").write_bytes(TEXT)
-        steps = invoke("parse", "--json", folder).document["summary"]["steps"]
-        assert (steps["record_count"], steps["first"], steps["last"]) == (12, 1, 12)

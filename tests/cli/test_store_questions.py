@@ -329,15 +329,6 @@ def test_a_condition_is_sql_and_needs_duckdb(invoke: Invoke, store: Path, monkey
     assert (done.code, "pip install 'receipt-cli[store]'" in done.stderr) == (2, True)
 
 
-def test_without_duckdb(process: Invoke, store: Path, tmp_path: Path) -> None:
-    (tmp_path / "duckdb.py").write_text("raise ImportError('no duckdb here')")
-    env = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-    for command in (("store", "query", store, "from runs"), ("parse", OOM, "--series", tmp_path / "s.parquet")):
-        done = process(*command, env=env)
-        assert done.code == 2 and "pip install 'receipt-cli[store]'" in done.stderr
-    assert process("store", "ls", store, env=env).code == 0
-
-
 def panel(invoke: Invoke, store: Path, *arguments: str) -> dict[str, Any]:
     return invoke("store", "stats", store, *arguments, "--json").document
 
