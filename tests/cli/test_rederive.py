@@ -129,6 +129,13 @@ def test_neither_order_nor_workers_nor_packing_change_the_store(process: Invoke,
     assert tree(stores[0] / "receipts") == tree(stores[2] / "receipts")  # the paths are others
 
 
+def test_the_same_bytes_twice_are_one_log(invoke: Invoke, archive: Path, tmp_path: Path) -> None:
+    shutil.copy(archive / PICKED[0], archive / "copy.log")
+    done = run(invoke, archive, tmp_path / "store")
+    assert lines(done)[PICKED[0]]["same_as"] == "copy.log"
+    assert len(tree(tmp_path / "store" / "receipts")) == 3
+
+
 def test_a_log_with_the_longest_name(invoke: Invoke, tmp_path: Path) -> None:
     folder = tmp_path / "archive"
     folder.mkdir()
@@ -295,6 +302,11 @@ def test_a_log_that_kills_its_worker_is_put_aside_until_definitions_change(archi
     assert not list((tmp_path / "store" / "quarantine").rglob("*.json"))
 
 
+def test_reports_come_by_name_whatever_is_done_first(archive: Path, tmp_path: Path) -> None:
+    reports = rederive(walk([str(archive)]).logs, Batch(tmp_path / "store", Here())).reports
+    assert [report.log.name for report in reports] == sorted(PICKED)
+
+
 # Logs that change under our hands
 
 
@@ -334,6 +346,12 @@ def test_a_log_that_vanishes_is_said_to_be_gone_and_stops_no_other(archive: Path
         PICKED[0]: "gone", PICKED[1]: "written", PICKED[2]: "written"
     }  # fmt: skip
     assert not (tmp_path / "store" / "quarantine").exists()
+
+
+def test_of_two_copies_one_may_vanish(archive: Path, tmp_path: Path) -> None:
+    shutil.copy(archive / PICKED[0], archive / "a.log")
+    reports = list(rederive(walk([str(archive)]).logs, Batch(tmp_path / "store", Meddling((archive / "a.log").unlink))).reports)
+    assert {report.change for report in reports} == {"written"}
 
 
 # The store cannot be written
