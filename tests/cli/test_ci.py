@@ -163,6 +163,14 @@ class TestGitHub:
         assert [line.partition("title=")[2].partition("::")[0] for line in told] == ["generic_reading"]
         assert told[0].startswith("::notice ")
 
+    def test_with_json_they_go_to_stderr(self, github: tuple[Path, Path], crashed: Path, invoke: Invoke) -> None:
+        done = invoke("check", crashed, "--json")
+        assert done.document["passed"] is False
+        assert "::error file=run.log" in done.stderr
+
+    def test_they_may_be_left_out(self, github: tuple[Path, Path], crashed: Path, invoke: Invoke) -> None:
+        assert b"::error" not in invoke("check", crashed, "--no-annotations").stdout
+
     def test_a_page_that_would_be_too_large_is_cut_whole_sections_at_a_time(
         self, github: tuple[Path, Path], crashed: Path, invoke: Invoke
     ) -> None:
