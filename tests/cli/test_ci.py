@@ -171,6 +171,12 @@ class TestGitHub:
     def test_they_may_be_left_out(self, github: tuple[Path, Path], crashed: Path, invoke: Invoke) -> None:
         assert b"::error" not in invoke("check", crashed, "--no-annotations").stdout
 
+    def test_no_text_of_a_log_is_a_command(self, tmp_path: Path, crashed: Path, invoke: Invoke) -> None:
+        shown = invoke("check", crashed, "--gates", gates(tmp_path / "g.yaml", "require: [healthy]")).stdout.decode()
+        assert "add-mask" in shown
+        assert "##[" not in shown
+        assert not re.search(r"(?m)^\s*::", shown)
+
     def test_a_page_that_would_be_too_large_is_cut_whole_sections_at_a_time(
         self, github: tuple[Path, Path], crashed: Path, invoke: Invoke
     ) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,23 @@ def test_best_validation_loss(invoke: Invoke, store: Path, archive: Path) -> Non
 LIMITED = "megatron-lm/2021-fp16-slurm-time-limit"
 
 
+def test_cost_of_failed_runs(invoke: Invoke, store: Path, archive: Path) -> None:
+    limited = text(archive, LIMITED)
+    [row] = [row for row in ask(invoke, store, "cost") if row["failure_reason"] == "time_limit"]
+    stamps = re.findall(r"(?:datetime: |CANCELLED AT |^ ?\[)(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?)", limited, re.MULTILINE)
+    moments = sorted(datetime.fromisoformat(stamp) for stamp in stamps)
+    wall = query(invoke, store, "SELECT wall_time_s FROM runs WHERE failure_reason = 'time_limit'")[0]["wall_time_s"]
+    assert wall is None or wall <= (moments[-1] - moments[0]).total_seconds() + 1
+    assert (row["run_count"], row["hours"]) == (1, None if wall is None else pytest.approx(wall / 3600))
+
+
+def test_hosts_that_fail(invoke: Invoke, store: Path, archive: Path) -> None:
+    [row] = [row for row in ask(invoke, store, "hosts") if row["host"] == "node001"]
+    logs = [path for path in archive.rglob("*.log") if re.search(r"(?:ON|on) node001 CANCELLED AT", path.read_text("utf-8"))]
+    assert row["failure_count"] == len(logs)
+    assert row["reasons"] == ["killed", "time_limit"]
+
+
 def test_work_behind_the_last_checkpoint(invoke: Invoke, store: Path, archive: Path) -> None:
     log = text(archive, "nanogpt/char-sigint")
     [row] = [row for row in ask(invoke, store, "unsaved") if row["name"] == "char-sigint"]
@@ -113,6 +131,26 @@ def test_failures_by_signature(invoke: Invoke, store: Path, archive: Path) -> No
     causes = query(invoke, store, "SELECT name, marker, first_line FROM causes WHERE reason = 'time_limit'")
     lines = text(archive, LIMITED).splitlines()
     assert causes and all("DUE TO TIME LIMIT" in lines[row["first_line"] - 1] for row in causes)
+
+
+def test_slowest_lane_and_what_varies(invoke: Invoke, store: Path, archive: Path) -> None:
+    [row] = ask(invoke, store, "slowest", "--where", "lane = 'ranks'")
+    assert row["run_count"] == 1 and 0.01 <= row["step_time_s"] <= 0.012
+    varying = ask(invoke, store, "varies", "--where", "lane = 'fairseq'")
+    [seeds] = [row for row in varying if row["field"] == "/seeds/seed"]
+    printed = {re.findall(r"\bseed['\"]?[=:] ?(\d+)", text(archive, f"fairseq/{name}"))[0] for name in LOGS["fairseq"]}
+    assert set(seeds["some_values"]) == printed
+    assert all(row["lane"] == "fairseq" for row in varying)
+
+
+def test_runs_of_a_log_and_latest(invoke: Invoke, store: Path, archive: Path) -> None:
+    [several] = query(invoke, store, "SELECT log_path, count(*) AS n FROM runs GROUP BY ALL HAVING n > 1 AND log_path LIKE 'hf%'")
+    assert several["n"] == text(archive, "hf-trainer/nohup-two-runs-v5").count("'train_runtime'")
+    dated = [row for row in ask(invoke, store, "latest") if row["run_at"] is not None]
+    assert dated and dated == sorted(dated, key=lambda row: row["run_at"], reverse=True)
+    first = min(re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", text(archive, LIMITED)))
+    limited = query(invoke, store, "SELECT run_at FROM runs WHERE failure_reason = 'time_limit'")[0]["run_at"]
+    assert limited.replace("T", " ").startswith(first[:16])
 
 
 @pytest.mark.parametrize("where", ["nothing = 1", "1; DROP TABLE runs", "true) --"])
