@@ -39,7 +39,7 @@ def mask_secrets(text: str) -> str:
 
 def _masked_text(text: str) -> str:
     if "\n" in text:
-        text = mask_wrapped(text)
+        text = mask_wrapped(text, mask_secrets)
     text = mask_keys(text)
     if text.isidentifier():
         return _mask_forms(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from receipt_cli.patterns import compile_later
 from receipt_cli.redaction.forms import FORM_LEADS, FORMS
@@ -87,10 +87,11 @@ _HEAD = 400
 _MOST_LINES = 16
 
 
-def mask_wrapped(text: str) -> str:
+def mask_wrapped(text: str, mask: Callable[[str], str]) -> str:
     """Mask all parts of each secret that continues after a line of 40 or more characters.
 
-    The continuation must not be a word, because a secret may also end with its line.
+    The continuation must not be a word, because a secret may also end with its line. So ``mask`` masks the last line by itself,
+    too: what is taken for the continuation may be the name of another secret.
     """
     pieces: list[str] = []
     done = 0
@@ -116,7 +117,23 @@ def mask_wrapped(text: str) -> str:
                 pieces += [text[done:first], f"[redacted:{kind}]"]
                 done = first + covered
             begin -= end - start
+        rest, _, _ = text[done:].partition("\n")
+        begun = text[start:done]
+        own = mask(begun + rest)
+        if own != begun + rest:
+            pieces.append(_behind(own, begun, rest))
+            done += len(rest)
     return "".join([*pieces, text[done:]]) if pieces else text
+
+
+def _behind(own: str, covered: str, rest: str) -> str:
+    """Return the ``rest`` of a line after its ``covered`` beginning as the masked line, ``own``, shows it.
+
+    If a mask begins in the covered part, only what follows the last mask is returned.
+    """
+    if own.startswith(covered):
+        return own[len(covered) :]
+    return rest[next(at for at in range(len(rest) + 1) if own.endswith(rest[at:])) :]
 
 
 def _break_at(text: str, end: int) -> re.Match[str] | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
-from receipt_cli.analysis.goodput import records
+from receipt_cli.analysis import records
 from receipt_cli.events import counters, table
 from receipt_cli.events.naming import cells
 from receipt_cli.numeric import ordinals, spill
