@@ -13,12 +13,6 @@ STEPS = np.array([float(10 * i) for i in range(40)])
 NOISE = np.array([random.Random(i).gauss(5, 2) + i / 7 for i in range(40)])
 
 
-def test_the_line_of_values_on_a_line() -> None:
-    line = Course(STEPS, 3.0 + 0.5 * STEPS).line
-    assert line is not None
-    assert (line.slope, line.rise, line.explained) == (0.5, 195.0, 1.0)
-
-
 def test_the_line_is_that_of_polyfit() -> None:
     course = Course(STEPS, NOISE)
     slope, _ = np.polyfit(STEPS, NOISE, 1)
@@ -26,13 +20,6 @@ def test_the_line_is_that_of_polyfit() -> None:
     assert line is not None
     assert line.slope == pytest.approx(slope, rel=1e-12)
     assert line.explained == pytest.approx(np.corrcoef(STEPS, NOISE)[0, 1] ** 2, rel=1e-12)
-
-
-def test_without_steps_there_is_no_slope_and_still_a_line() -> None:
-    course = Course(None, np.arange(20.0))
-    assert course.slope is None
-    assert course.line is not None
-    assert course.line.rise == 19.0
 
 
 @pytest.mark.parametrize(
@@ -47,8 +34,3 @@ def test_without_steps_there_is_no_slope_and_still_a_line() -> None:
 )
 def test_slopes_at_the_edge(steps: list[float], values: list[float], slope: float | None) -> None:
     assert Course(np.array(steps), np.array(values)).slope == slope
-
-
-def test_quarters_need_eight_values() -> None:
-    assert Course(None, np.ones(7)).quarters is None
-    assert Course(None, np.arange(8.0)).quarters == (0.5, 6.5)

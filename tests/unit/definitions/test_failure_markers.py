@@ -1,6 +1,5 @@
 """Single lines against the shipped catalogue, and the parts of the loader."""
 
-import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -148,11 +147,6 @@ def test_the_message_starts_where_it_is_told_and_ends_clean(line: str, message: 
     assert "\x1b" not in text
 
 
-def test_a_colour_alone_is_no_end_of_a_message() -> None:
-    hit = best("ValueError: \x1b[1Ax\x1b[31m red \x1b[2Km")
-    assert hit.end == len(b"ValueError: \x1b[1Ax\x1b[31m red \x1b[2Km")
-
-
 def test_signal_exceptions_are_no_exceptions() -> None:
     lines = [
         b"KeyboardInterrupt: ",
@@ -163,22 +157,6 @@ def test_signal_exceptions_are_no_exceptions() -> None:
     assert not any(hit.marker.id == "exception" for line in lines for hit in load_catalogue().search(line))
 
 
-def test_a_bare_word_does_not_pass_the_gate_of_another_marker() -> None:
-    table = load_catalogue().by_literal
-    for literal, announced in table.items():
-        assert announced
-        assert all(literal in marker.literals for marker in announced)
-    assert {marker for found in table.values() for marker in found} == set(load_catalogue().markers)
-
-
-def test_the_catalogue_is_loaded_once_and_travels() -> None:
-    catalogue = load_catalogue()
-    assert catalogue is load_catalogue()
-    catalogue.search(b"Killed")
-    assert catalogue.by_literal
-    assert pickle.loads(pickle.dumps(catalogue)) == catalogue
-
-
 def marker(pattern: str, *, literal: bytes = b"boom!") -> Marker:
     return Marker("boom", "traceback", "code", "error", 1, 2, (literal,), pattern, (), ())
 
@@ -186,10 +164,6 @@ def marker(pattern: str, *, literal: bytes = b"boom!") -> Marker:
 def test_the_message_group_bounds_the_message() -> None:
     hit = marker(r"boom! (?P<message>\w+) (?P<exit_code>-?\d+)").search(b"x boom! here -9 and more")
     assert (hit.start, hit.end, hit.exit_code) == (8, 12, -9)
-
-
-def test_no_literal_no_search() -> None:
-    assert marker("[").search(b"a record without it") is None  # a pattern that does not even compile
 
 
 def test_a_search_that_takes_too_long_is_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,27 +215,6 @@ markers:
     samples: ['code=1', 'CODE=2']
     counter_samples: []
 """
-
-
-@pytest.mark.parametrize(
-    ("pattern", "core"),
-    [
-        (r"(?&head)(?:\w+ ){0,4}\KBoom: \S", r"(?:)\KBoom: \S"),
-        (r"(?&head)(?<!x)[|] \KBoom: a|(?&head)\w+ \KBoom: \S", r"(?:)\KBoom: a|(?:)\KBoom: \S"),
-        (r"(?:(?&head)a |b )\KBoom: \S", r"(?:(?:)a |b )\KBoom: \S"),  # not of the head alone
-        (r"(?&head)(?P<message>a )\KBoom: (?P=message)", r"(?:)(?P<message>a )\KBoom: (?P=message)"),
-        (r"x\|(?&head)a \KBoom: \S", r"x\|(?:)a \KBoom: \S"),
-        (r"(?&head)\KBoom: \S", r"(?:)\KBoom: \S"),
-        (r"(?&head)(?:[^)]{1,9}|\w\) ){0,4}?\KBoom: |(?&head)\K(?:\w+\.)*+(?=B)Boom: ", r"(?:)\KBoom: |(?:)(?=B)Boom: "),
-        (r"(?&head)\K[^|)]{0,9}+\w?Boom: (?:a|b)?", r"(?:)Boom: (?:a|b)?"),
-        (r"(?&head)\K\w+ ?Boom: ", r"(?:)\K\w+ ?Boom: "),
-        (r"(?:(?&head)|ab)(?:c )?Boom: ", r"(?:(?:)|ab)(?:c )?Boom: "),
-        (r"^Boom: (?:a )?b", None),
-    ],
-)
-def test_a_core_lacks_heads_and_what_need_not_be_tried_behind_them(pattern: str, core: str | None) -> None:
-    text = GOOD.replace(r"(?&head)\KBoom: \S", pattern)
-    assert [one.core for one in markers.parse_catalogue(text.encode(), "a.yaml").markers] == [core, None]
 
 
 def told(text: str) -> list[str]:

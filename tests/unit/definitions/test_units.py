@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from receipt_cli.definitions.units import MAX_TEXT, SPECIAL_UNITS, UNITS, read_number
+from receipt_cli.definitions.units import MAX_TEXT, read_number
 
 EXACT = [
     ("131.97", "ms", 0.13197),
@@ -97,7 +97,3 @@ def test_infinity_in_any_case(text: str, unit: str | None, want: float) -> None:
 def test_the_longest_number() -> None:
     assert read_number("1" * MAX_TEXT) == float("1" * MAX_TEXT)
     assert read_number("1" * (MAX_TEXT + 1)) is None
-
-
-def test_declared_units_and_special_ones_are_apart() -> None:
-    assert SPECIAL_UNITS and not SPECIAL_UNITS & UNITS.keys()

@@ -4,7 +4,6 @@ import copy
 import json
 import random
 import sys
-import types
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +35,6 @@ def keeps(version: str, document: object) -> bool:
         validate(document)
     except ValueError as error:
         assert str(error).startswith("data")
-        return False
-    return True
-
-
-def keeps_small(schema: Any, instance: object) -> bool:
-    module = types.ModuleType("generated")
-    exec(hatch_build.generate_validator(schema), vars(module))
-    try:
-        module.validate(instance)
-    except ValueError:
         return False
     return True
 
@@ -109,57 +98,6 @@ def test_nothing_invalid_gets_it(version: str) -> None:
         else:
             refused += 1
     assert refused > 0.3 * count
-
-
-@pytest.mark.parametrize(
-    ("schema", "instance"),
-    [
-        ({"type": "integer"}, True),
-        ({"type": "integer"}, 1.5),
-        ({"type": "number"}, False),
-        ({"type": ["string", "null"]}, 1),
-        ({"const": 1}, True),
-        ({"enum": [0, 1]}, False),
-        ({"minimum": 0}, -1),
-        ({"maximum": 1}, 2),
-        ({"minLength": 1}, ""),
-        ({"maxLength": 1}, "ab"),
-        ({"minItems": 1}, []),
-        ({"maxItems": 0}, [1]),
-        ({"minProperties": 1}, {}),
-        ({"required": ["a"]}, {}),
-        ({"items": {"type": "string"}}, ["a", 1]),
-        ({"properties": {"a": {"type": "string"}}}, {"a": 1}),
-        ({"properties": {"a": {}}, "additionalProperties": False}, {"b": 1}),
-        ({"additionalProperties": {"type": "string"}}, {"b": 1}),
-        ({"propertyNames": {"pattern": "^[a-z]$"}}, {"B": 1}),
-        ({"pattern": "^a"}, "ba"),
-        ({"pattern": "^a$"}, "a\n"),  # Python's $ lets a newline follow, JSON Schema's does not
-        ({"$defs": {"x": {"type": "string"}}, "$ref": "#/$defs/x"}, 1),
-        ({"$defs": {"x": {"minimum": 2}}, "$ref": "#/$defs/x", "maximum": 3}, 4),
-        ({"$defs": {"x": {"minimum": 2}}, "$ref": "#/$defs/x", "maximum": 3}, 1),
-        ({"enum": [True, "1"]}, 1),
-        ({"const": False}, 0),
-        ({"properties": {"title": {"const": 1}}}, {"title": 2}),
-    ],
-)
-def test_it_refuses(schema: Any, instance: object) -> None:
-    assert not jsonschema.Draft202012Validator(schema).is_valid(instance) or instance == "a\n"
-    assert not keeps_small(schema, instance)
-
-
-@pytest.mark.parametrize(
-    ("schema", "instance"),
-    [
-        ({"type": "integer"}, 1.0),
-        ({"title": "a", "description": "b", "$schema": "c", "$id": "d"}, 1),
-        ({"minimum": 0, "minLength": 1, "minItems": 1, "required": ["a"], "pattern": "a"}, None),
-        ({"minimum": 0}, True),
-        ({"$defs": {"x": {"type": "string"}}, "$ref": "#/$defs/x"}, "a"),
-    ],
-)
-def test_it_accepts(schema: Any, instance: object) -> None:
-    assert keeps_small(schema, instance)
 
 
 @pytest.mark.parametrize("schema", [{"dependentSchemas": {}}, {"items": {"format": "date"}}, {"prefixItems": [{}]}])

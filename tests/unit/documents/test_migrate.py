@@ -42,19 +42,6 @@ def test_three_steps_are_chained_in_order() -> None:
     assert next(iter(made.document)) == "schema_version"
 
 
-@pytest.mark.parametrize(("to", "length"), [("toy/1.0", 1), ("toy/1.1", 2), ("toy/2.0", 3), ("toy/2.1", 4)])
-def test_a_version_on_the_way_may_be_asked_for(to: str, length: int) -> None:
-    made = migrate(OLDEST, to, CHAIN)
-    assert (made.versions[-1], len(made.versions)) == (to, length)
-
-
-def test_steps_one_by_one_give_what_the_chain_gives() -> None:
-    document = OLDEST
-    for to in ("toy/1.1", "toy/2.0", "toy/2.1"):
-        document = migrate(document, to, CHAIN).document
-    assert document == migrate(OLDEST, steps=CHAIN).document
-
-
 def test_the_document_is_left_as_it_was_even_by_a_careless_step() -> None:
     document = {"schema_version": "toy/2.0", "metrics": {"loss": {"mean": 2.5}}}
     before = copy.deepcopy(document)
@@ -67,8 +54,3 @@ def test_a_gap_in_the_chain_is_told() -> None:
     with pytest.raises(DataError, match=r"no chain of steps leads from toy/1\.0 to toy/3\.1") as caught:
         migrate(OLDEST, "toy/3.1", CHAIN)
     assert caught.value.why == "it ends at toy/2.1"
-
-
-def test_the_newest_stays_as_it_is() -> None:
-    made = migrate({"schema_version": "ablation/1.0"})
-    assert (made.document, made.versions) == ({"schema_version": "ablation/1.0"}, ("ablation/1.0",))

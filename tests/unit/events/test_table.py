@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from receipt_cli.derive import Options, read_log
-from receipt_cli.events.table import NO_STEP, EventTable, place_of, values_at
-from receipt_cli.grammar.model import Rule
+from receipt_cli.events.table import EventTable
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.receipts.production import Request, produce
-from tests.tools.pieces import small_pieces
-from tests.tools.tables import column, table_of
+from tests.tools.tables import table_of
 from tests.tools.toy_trainer import GRAMMAR
 
 pytestmark = pytest.mark.usefixtures("one_engine")
@@ -30,72 +28,6 @@ def table() -> EventTable:
     losses = [{"loss": math.nan if row == 20 else 5 - row / 10} if row < ROWS - 2 else {} for row in range(ROWS)]
     norms = [{"grad_norm": float(row)} if row % 3 == 0 else {} for row in range(ROWS)]
     return table_of(*(loss | norm for loss, norm in zip(losses, norms, strict=True))).having(step=STEPS)
-
-
-def test_a_table_reads_as_its_rows_do(table: EventTable) -> None:
-    with small_pieces():
-        for part in (table, table[3:35], table.where(np.arange(ROWS) % 7 > 2), table.chosen(np.array([0, 5, 39]))):
-            rows = list(part)
-            assert len(rows) == len(part)
-            assert [row.step for row in rows] == part.steps.tolist() == part.step.tolist()
-            assert [(row.line, row.at) for row in rows] == list(zip(part.line.tolist(), part.at.tolist(), strict=True))
-            for name in ("loss", "grad_norm", "other"):
-                found = part.metric(name)
-                values = [row.metrics[name] for row in rows if name in row.metrics]
-                assert found.values.tobytes() == np.array(values, np.float64).tobytes()
-                assert [part[found.row(place)].line for place in range(len(values))] == [
-                    row.line for row in rows if name in row.metrics
-                ]
-
-
-def test_no_column_can_be_changed(table: EventTable) -> None:
-    for name in ("at", "line", "rank", "clock", "step", "planned", "epoch", "source"):
-        with pytest.raises(ValueError, match="read-only"):
-            table.log.column(name)[:1] = 0
-    other = table.having(step=STEPS + 1)
-    assert (table[0].step, other[0].step, other.log.column("at") is table.log.column("at")) == (10, 11, True)
-
-
-def test_where_a_figure_is(table: EventTable) -> None:
-    found = table.metric("loss")
-    at = place_of(found.values, 5 - 7 / 10)
-    assert at is not None and (table.at[found.row(at)], table[found.row(at)].line_of("loss")) == (table[7].at, 8)
-    assert place_of(found.values, 77.0) is None
-    norms = table.metric("grad_norm").chosen(np.arange(14) > 10)
-    assert [(table.line[norms.row(n)], table.steps_of(norms)[n]) for n in range(3)] == [(34, 76.0), (37, 82.0), (40, 88.0)]
-
-
-def test_a_step_that_no_integer_holds_is_none_there() -> None:
-    table = table_of({}, {}, {}).having(step=np.array([1.0, 1e30, math.nan]))
-    assert table.step.tolist() == [1, NO_STEP, NO_STEP]
-    assert [row.step for row in table] == [1, int(1e30), None]
-
-
-def test_what_another_line_adds_has_its_line() -> None:
-    table = table_of({"loss": 1.0}, {"loss": 2.0, "grad_norm": 3.0}, {"loss": 4.0, "grad_norm": 5.0})
-    joined = table.joining(np.array([0, 0]), np.array([1, 2]), noted=True)
-    assert (joined[0].metrics, joined[0].rules) == ({"loss": 1.0, "grad_norm": 3.0}, ("train_step", "train_step"))
-    assert (joined[0].line_of("loss"), joined[0].line_of("grad_norm")) == (1, 2)
-    assert table.joining(np.array([0]), np.array([2]), last=True)[0].metrics == {"loss": 4.0, "grad_norm": 5.0}
-    assert table[0].metrics == {"loss": 1.0}
-
-
-def test_rows_read_as_another_rule_s() -> None:
-    table = table_of({"loss": 1.0}, {"loss": 2.0})
-    other = table.read_as(
-        np.array([1]), lambda source: type(source)(source.grammar, Rule("x", "eval", ()), source.columns, source.metrics, {}, {})
-    )
-    assert [(row.rule.event, row.metrics) for row in other] == [("step", {"loss": 1.0}), ("eval", {"loss": 2.0})]
-    assert other.of_sources(lambda source: not source.is_step).metric("loss").values.tolist() == [2.0]
-
-
-@pytest.mark.parametrize("rows", [slice(1, 4), np.array([0, 2, 3]), np.array([3, 0]), np.array([1])])
-@pytest.mark.parametrize("values", [{0: 1.0, 1: 2.0, 2: 3.0}, {1: 2.0, 3: 4.0}, {0: 1.0, 1: 2.0, 2: 3.0, 3: 4.0}, {}])
-def test_the_values_at_some_rows(rows: slice | np.ndarray, values: dict[int, float]) -> None:  # type: ignore[type-arg]
-    asked = list(range(1, 4)) if isinstance(rows, slice) else rows.tolist()
-    index, found = values_at(column(values), rows)
-    places = range(len(asked)) if index is None else index.tolist()
-    assert dict(zip(places, found.tolist(), strict=True)) == {n: values[row] for n, row in enumerate(asked) if row in values}
 
 
 def modded_steps(total: int, more: str = "") -> str:

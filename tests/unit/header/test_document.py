@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 
 from receipt_cli.header.document import (
     ShapeError,
-    empty_header,
     facts_of,
     merge,
     parse_object,
     unknown_note,
 )
-from receipt_cli.header.values import LEAVES, OPEN_MAPS, HeaderFact, checked, is_pointer
+from receipt_cli.header.values import LEAVES, OPEN_MAPS, HeaderFact, checked
 from receipt_cli.problems import pointer, split_pointer, value_at
 
 TOP = [
@@ -64,21 +63,6 @@ FULL: dict[str, Any] = {
 }
 
 
-def test_nothing_known_is_every_key_null_in_the_order_of_the_contract() -> None:
-    header = empty_header()
-    assert list(header) == TOP
-    assert list(header["git"]) == ["commit", "branch", "dirty", "message"]
-    assert list(header["software"]) == ["python", "platform", "torch", "cuda", "trainer", "packages"]
-    assert list(header["hardware"]) == ["accelerators", "cpu_count", "ram_bytes"]
-    assert list(header["model"]) == ["architecture", "parameter_count"]
-    assert header["sources"] == {}
-    for name in ("parallelism", "seeds", "flags", "execution", "cost", "cwd", "collected_at"):
-        assert header[name] is None
-    for name in ("git", "software", "hardware", "model"):
-        assert set(header[name].values()) == {None}
-    assert merge([]) == header
-
-
 def test_document_to_facts_to_document_is_the_identity() -> None:
     facts, unknown = facts_of(FULL, "file")
     merged = merge(facts)
@@ -88,15 +72,6 @@ def test_document_to_facts_to_document_is_the_identity() -> None:
     assert set(sources.values()) == {"file"}
     assert sources.keys() == {fact.pointer for fact in facts}
     assert "/flags/z~1ero~01" in sources
-
-
-@pytest.mark.parametrize("pointer", ["", "/", "/git", "/git/author", "/seeds", "/seeds/", "/sources/x", "/nope"])
-def test_an_unknown_pointer_is_an_error_of_the_caller(pointer: str) -> None:
-    assert not is_pointer(pointer)
-    with pytest.raises(ValueError, match="is not a field of the header"):
-        merge([HeaderFact(pointer, 1, "host")])
-    with pytest.raises(ValueError, match="is not a field of the header"):
-        checked(pointer, 1)
 
 
 POINTERS = st.one_of(

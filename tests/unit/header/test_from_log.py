@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.header.document import POINTERS, LogFact, log_facts, merge
+from receipt_cli.header.document import LogFact, log_facts, merge
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,3 @@ def test_a_value_that_cannot_be_true_is_a_note(facts: dict[str, LogFact], note: 
     assert got == []
     assert len(notes) == 1
     assert notes[0].startswith(note)
-
-
-def test_no_two_names_fill_one_field() -> None:
-    assert len(set(POINTERS.values())) == len(POINTERS)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import git
 import pytest
 
 from receipt_cli.header import git as subject
@@ -85,21 +84,6 @@ def test_a_clean_repository(repo: Path) -> None:
     below = repo / "a" / "b"
     below.mkdir(parents=True)
     assert facts(below) == (want, [])
-
-
-def test_packed_references(repo: Path) -> None:
-    run(repo, "branch", "feature/x")
-    run(repo, "checkout", "-q", "feature/x")
-    run(repo, "pack-refs", "--all")
-    run(repo, "gc", "-q")
-    assert not (repo / ".git/refs/heads/feature/x").exists()
-    values, notes = facts(repo)
-    assert (values["commit"], values["branch"], values["message"], notes) == (
-        head(repo),
-        "feature/x",
-        "Train longer",
-        [],
-    )
 
 
 def test_a_detached_head_has_no_branch(repo: Path) -> None:
@@ -194,16 +178,6 @@ def test_a_submodule_is_a_repository_and_part_of_the_state_around_it(repo: Path,
     assert facts(outer)[0]["dirty"] is True
     run(outer, "config", "diff.ignoreSubmodules", "all")
     assert facts(outer)[0]["dirty"] is True
-
-
-def test_a_shallow_clone(repo: Path, tmp_path: Path) -> None:
-    change(repo)
-    run(repo, "commit", "-q", "-a", "-m", "Second")
-    clone = tmp_path / "clone"
-    run(tmp_path, "clone", "-q", "--depth", "1", f"file://{repo}", str(clone))
-    assert (clone / ".git/shallow").exists()
-    want = {"commit": head(repo), "branch": "main", "dirty": False, "message": "Second"}
-    assert facts(clone) == (want, [])
 
 
 def test_no_repository(tmp_path: Path) -> None:
@@ -318,13 +292,6 @@ def test_a_sha256_repository(tmp_path: Path) -> None:
     assert (values, notes) == (want, [])
 
 
-def test_a_half_written_reference_is_no_commit(repo: Path) -> None:
-    (repo / ".git/refs/heads/main").write_bytes(b"")
-    values, notes = facts(repo)
-    assert (values["commit"], values["branch"], values["message"]) == (None, "main", None)
-    assert notes[0].startswith("git: commit unknown")
-
-
 @pytest.mark.parametrize(
     ("path", "content"),
     [
@@ -341,24 +308,6 @@ def test_a_broken_repository_is_notes(repo: Path, path: str, content: bytes) -> 
     values, notes = facts(repo)
     assert notes
     assert values["dirty"] is not True or path.endswith("packed-refs")
-
-
-def test_a_bare_repository_with_a_broken_configuration_is_a_note(repo: Path, tmp_path: Path) -> None:
-    bare = tmp_path / "bare.git"
-    run(tmp_path, "clone", "-q", "--bare", str(repo), str(bare))
-    (bare / "config").write_bytes(b"no section = 1\n")
-    values, notes = facts(bare)
-    assert values == UNKNOWN
-    assert len(notes) == 1
-    assert notes[0].startswith("git: the repository cannot be read (")
-
-
-def test_a_missing_object_leaves_the_message_unknown(repo: Path) -> None:
-    commit = head(repo)
-    (repo / ".git/objects" / commit[:2] / commit[2:]).unlink()
-    values, notes = facts(repo)
-    assert (values["commit"], values["message"]) == (commit, None)
-    assert notes[0].startswith("git: message unknown: git failed with status")
 
 
 @pytest.mark.parametrize(
@@ -383,11 +332,6 @@ def test_a_message_in_another_encoding(repo: Path) -> None:
     assert facts(repo)[0]["message"] == "plain"
 
 
-def test_a_commit_without_a_message(repo: Path) -> None:
-    run(repo, "commit", "-q", "--allow-empty", "--allow-empty-message", "-m", "")
-    assert facts(repo) == ({"commit": head(repo), "branch": "main", "dirty": False, "message": None}, [])
-
-
 def test_variables_of_a_hook_do_not_point_elsewhere(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -397,19 +341,3 @@ def test_variables_of_a_hook_do_not_point_elsewhere(repo: Path, tmp_path: Path, 
     monkeypatch.setenv("GIT_WORK_TREE", str(other))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git/index"))
     assert facts(repo) == (want, [])
-
-
-def test_a_folder_name_with_a_dollar_sign_is_a_name(tmp_path: Path) -> None:
-    folder = tmp_path / "$HOME ~x"
-    folder.mkdir()
-    run(folder, "init", "-q")
-    add_new(folder)
-    run(folder, "commit", "-q", "-m", "Odd")
-    assert facts(folder)[0]["message"] == "Odd"
-
-
-def test_the_import_of_gitpython_leaves_the_environment_alone(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GIT_PYTHON_REFRESH", "warn")
-    facts(repo)
-    assert os.environ["GIT_PYTHON_REFRESH"] == "warn"
-    assert git.Git.GIT_PYTHON_GIT_EXECUTABLE

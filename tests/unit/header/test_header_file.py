@@ -42,12 +42,6 @@ def test_what_was_written_is_read_and_its_facts_come_from_the_file(tmp_path: Pat
     }
 
 
-@pytest.mark.parametrize("run", [{}, None])
-def test_a_run_that_says_nothing_is_all_null(tmp_path: Path, run: object) -> None:
-    path = write(tmp_path / "h", {"schema_version": "header/1.0", "run": run, "header": {}})
-    assert read_header_file(path)["run"] == {"name": None, "lane": None, "preset": None, "started_at": None}
-
-
 def test_a_later_minor_version_is_read_and_its_new_keys_are_reported(tmp_path: Path) -> None:
     document = {"schema_version": "header/1.3", "run": {"owner": "x"}, "header": {"cloud": {"zone": "a"}}, "more": 1}
     read = read_header_file(write(tmp_path / "h", document))

@@ -7,9 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from receipt_cli.header import host
 from receipt_cli.header.document import merge
-from receipt_cli.header.host import DISTRIBUTIONS, cuda_of, host_facts, installed_version, own_interpreter
+from receipt_cli.header.host import cuda_of, host_facts, installed_version, own_interpreter
 
 
 def fake_distribution(folder: Path, name: str, metadata: str) -> None:
@@ -94,9 +93,3 @@ def test_a_folder_whose_name_is_no_utf8_is_left_out() -> None:
     assert "/cwd" not in {fact.pointer for fact in facts}
     assert len(notes) == 1
     assert notes[0].startswith("host: /cwd left out")
-
-
-def test_the_list_of_distributions_is_sorted_and_leaves_out_torch() -> None:
-    assert len(set(DISTRIBUTIONS)) == len(DISTRIBUTIONS)
-    assert "torch" not in DISTRIBUTIONS
-    assert host.__doc__

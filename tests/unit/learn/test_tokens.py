@@ -9,9 +9,7 @@ from receipt_cli.learn.tokens import (
     NUMBER,
     RATE,
     TIME,
-    core_start,
     read_token,
-    shape,
     split,
 )
 
@@ -59,21 +57,3 @@ def test_a_token_says_what_it_is(text: bytes, kind: str, value: float | None, to
 )
 def test_numbers_inside_words_are_words(record: bytes, literals: list[bytes]) -> None:
     assert split(record)[::2] == literals
-
-
-def test_records_of_one_shape_differ_in_numbers_and_blanks_only() -> None:
-    assert shape(split(b"step  7 loss 3.5")) == shape(split(b"step 1200 loss nan"))
-    assert shape(split(b"step 7 loss 3.5")) != shape(split(b"step 7/9 loss 3.5"))
-    assert shape(split(b"step 7 loss 3.5")) != shape(split(b"iter 7 loss 3.5"))
-
-
-@pytest.mark.parametrize(
-    ("record", "core"),
-    [
-        (b"2026-01-02T03:04:05Z step 1", b"step 1"),
-        (b"[rank0]:step 1", b"step 1"),
-        (b"490 | loss 5.75 | lr 0.1", b"490 | loss 5.75 | lr 0.1"),
-    ],
-)
-def test_what_launchers_put_before_a_line_is_no_part_of_it(record: bytes, core: bytes) -> None:
-    assert record[core_start(record) :] == core

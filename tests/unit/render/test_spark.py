@@ -1,5 +1,4 @@
 import math
-from array import array
 from collections.abc import Sequence
 
 import pytest
@@ -29,26 +28,6 @@ NAN = math.nan
 )
 def test_sparkline(values: Sequence[float], width: int, want: str) -> None:
     assert sparkline(values, width) == want
-
-
-def test_bounds_keep_a_warm_up_from_flattening_the_rest() -> None:
-    values = [3960.0, 0.0, 7.0]
-    assert sparkline(values, 8) == "█▁▁"
-    assert sparkline(values, 8, bounds=(0.0, 7.0)) == "█▁█"
-
-
-def test_noise_is_drawn_about_the_middle() -> None:
-    assert sparkline([100, 101, 100], 8) == "▁█▁"
-    assert set(sparkline([100, 101, 100], 8, least_span=0.05)) <= set("▃▄▅")
-
-
-def test_a_gap_may_have_its_own_mark() -> None:
-    assert sparkline([0, 7, NAN], 8, gap="×") == "▁█×"
-
-
-def test_any_sequence_will_do_and_a_long_one_is_cheap() -> None:
-    long = range(10**9)
-    assert sparkline(long, 24) == sparkline(array("d", range(2400)), 24)
 
 
 @given(st.lists(st.floats()), st.integers(0, 40), st.floats(0, 1))

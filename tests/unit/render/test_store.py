@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.render.store import brief, cause, render_failures, render_runs, tally
+from receipt_cli.render.store import cause, render_failures, render_runs
 from receipt_cli.render.style import Style
 from receipt_cli.store.listing import failure_groups
 
@@ -37,19 +37,6 @@ def row(**known: Any) -> dict[str, Any]:
 )
 def test_the_cause_of_an_outcome(known: dict[str, Any], words: str) -> None:
     assert cause(row(**known)) == words
-
-
-def test_the_counts_leave_out_what_is_excluded() -> None:
-    rows = [row(), row(), row(outcome="failed"), row(outcome="cut off"), row(outcome="failed", excluded=True)]
-    assert tally(rows) == "4 runs: 2 finished, 1 failed, 1 cut off; 1 excluded"
-    assert tally(rows, ("failed", "cut off")) == "2 of 4 runs: 1 failed, 1 cut off; 1 excluded"
-    assert tally([]) == "0 runs"
-    assert tally([row(outcome="failed")], ("failed",)) == "1 run: 1 failed"
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(62, "62 s"), (2948, "49 min"), (7489, "2.08 h"), (0.5, "0.50 s")])
-def test_a_time_has_one_unit(seconds: float, text: str) -> None:
-    assert brief(seconds) == text
 
 
 def test_runs_are_lines() -> None:

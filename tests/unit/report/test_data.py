@@ -181,22 +181,6 @@ def test_each_sign_is_seen(documents: list[dict[str, Any]], change: dict[str, An
     assert kind not in [sign.kind for sign in signs(documents[0])]
 
 
-@pytest.mark.parametrize(
-    ("value", "want"),
-    [
-        (1.23456789, 1.23457),
-        (79084339200.0, 79084339200),
-        (1e300, 1e300),
-        (math.nan, None),
-        (True, None),
-        (0.1, 0.1),
-        (None, None),
-    ],
-)
-def test_numbers_keep_six_digits(value: object, want: float | None) -> None:
-    assert number(value) == want
-
-
 def test_a_row_has_what_the_columns_overlay_and_cost_show(documents: list[dict[str, Any]]) -> None:
     shown = copy.deepcopy(documents[:2])
     first, second = shown
@@ -214,14 +198,6 @@ def test_a_row_has_what_the_columns_overlay_and_cost_show(documents: list[dict[s
     assert (runs["device_hours"][row], runs["cost"][row], texts[runs["currency"][row]]) == (16, 40.5, "USD")
     assert (runs["step_tokens"][other], runs["cost"][other]) == (500, None)
     assert texts[runs["model"][other]] == (second["header"]["software"]["trainer"] or second["derivation"]["grammars"][0]["id"])
-
-
-def test_failures_of_one_message_share_a_signature(documents: list[dict[str, Any]]) -> None:
-    runs = report_of(documents)["runs"]
-    failed = [row for row, reason in enumerate(runs["reason"]) if reason is not None and reason >= 0]
-    assert failed
-    assert {runs["reason"][row] for row in failed} and len({runs["signature"][row] for row in failed}) <= len(failed)
-    assert all((runs["signature"][row] is None) == (row not in failed) for row in range(len(documents)))
 
 
 def test_a_page_of_one_run_is_called_by_its_file_and_begins_with_its_card(documents: list[dict[str, Any]]) -> None:
@@ -244,11 +220,3 @@ def test_a_report_counts_the_runs_as_other_commands_do(documents: list[dict[str,
     assert [report["runs"]["state"].count(number) for number in range(len(OUTCOMES))] == [words[word] for word in OUTCOMES]
     assert lines[0].split()[:4] == ["run", "when", "outcome", "steps"]
     assert "--limit" not in report["plain"] and "--full" not in report["plain"]
-
-
-def test_changes_are_drawn_only_in_lanes_and_groups(documents: list[dict[str, Any]]) -> None:
-    unnamed = copy.deepcopy(documents)
-    for index, document in enumerate(unnamed):
-        document["run"]["lane"] = document["run"]["preset"] = None
-        document["header"]["model"]["architecture"] = f"model {index}"
-    assert report_of(unnamed)["lanes"] == []

@@ -10,7 +10,7 @@ from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.parse import load_grammar
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.forms import GLUED, GROUPED, MARK, MAX_FORMS, OTHER, PART, UNREAD, Form, read_form, readable
+from receipt_cli.scan.forms import GLUED, GROUPED, MARK, MAX_FORMS, OTHER, PART, UNREAD, Form, read_form
 from tests.tools.made import LOOSE
 
 ENGINE = Engine(
@@ -34,11 +34,6 @@ forms = st.builds(
 @given(forms)
 def test_a_form_is_read_as_it_was_written(form: Form) -> None:
     assert read_form(form.text()) == form
-
-
-def test_a_form_that_says_nothing_is_no_part_of_the_key() -> None:
-    assert Form().text() == ""
-    assert read_form("") == Form()
 
 
 def form_of(line: str) -> Form:
@@ -83,17 +78,6 @@ def test_the_lead_of_a_record_is_the_words_behind_what_a_logger_puts_there(befor
 def test_a_number_in_doubt_is_in_the_form(line: str, doubts: dict[str, str]) -> None:
     body = ENGINE.scan([f"{line}\n".encode()], whole=True).body
     assert doubts in [dict(read_form(MARK + name.partition(MARK)[2]).doubts) for _, name in body.rules]
-
-
-def test_the_unit_of_a_number_and_the_number_at_the_end_are_in_the_form() -> None:
-    form = form_of("round 10: loss 3.2841, took 131.97ms")
-    assert dict(form.units) == {"time": "ms"}
-    assert form_of("round 10: loss 3.28").last == ("loss", 2)
-
-
-@given(st.binary(max_size=80) | st.from_regex(rb"[ a-z=:,.0-9?*#|()-]{0,80}", fullmatch=True))
-def test_what_is_readable_is_as_long_as_the_record(record: bytes) -> None:
-    assert len(readable(record)) == len(record)
 
 
 def test_more_forms_than_are_kept_lose_no_record() -> None:

@@ -9,7 +9,6 @@ from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import get_grammar
 from receipt_cli.scan import engine as engine_module
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.layout_cache import EAGER
 
 GRAMMAR = get_grammar("nanogpt@v1")
 COUNT = 600
@@ -48,21 +47,3 @@ def engine() -> Engine:
 def test_the_records_are_read_as_the_patterns_read_them(words: int) -> None:
     text = log(words)
     assert find_difference(*read_both([GRAMMAR], [text])) is None
-
-
-def test_words_that_never_come_again_are_not_learned_for_ever(learned: list[bytes]) -> None:
-    engine().scan([log(COUNT)])
-    assert len(learned) == EAGER
-
-
-def test_words_that_come_again_are(learned: list[bytes]) -> None:
-    engine().scan([log(200)])
-    assert EAGER < len({record.split()[0] for record in learned}) == 200
-
-
-def test_what_came_again_is_known_in_the_next_log(learned: list[bytes]) -> None:
-    reading = engine()
-    reading.scan([log(200)])
-    before = len(learned)
-    reading.scan([log(200)])
-    assert len(learned) == before
