@@ -147,6 +147,11 @@ def test_the_message_starts_where_it_is_told_and_ends_clean(line: str, message: 
     assert "\x1b" not in text
 
 
+def test_a_colour_alone_is_no_end_of_a_message() -> None:
+    hit = best("ValueError: \x1b[1Ax\x1b[31m red \x1b[2Km")
+    assert hit.end == len(b"ValueError: \x1b[1Ax\x1b[31m red \x1b[2Km")
+
+
 def test_signal_exceptions_are_no_exceptions() -> None:
     lines = [
         b"KeyboardInterrupt: ",

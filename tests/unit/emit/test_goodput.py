@@ -195,16 +195,6 @@ def test_the_block_of_a_receipt(tracker: GoodputTracker, clock: Clock) -> None:
     }
 
 
-def test_the_wall_of_a_receipt_holds_all_spans(tracker: GoodputTracker, clock: Clock) -> None:
-    with tracker.span("step"):
-        clock.passes(5)
-    tracker.record("job_start")
-    clock.passes(1)
-    block = tracker.to_receipt_goodput()
-    assert block is not None
-    assert (block["wall_time_s"], block["goodput_ratio"], block["badput_s"]["idle"]) == (5.0, 1.0, 0.0)
-
-
 def test_many_threads_at_once() -> None:
     tracker = GoodputTracker()
     tracker.record("job_start")

@@ -5,7 +5,6 @@ import math
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -151,19 +150,6 @@ def test_the_end_is_of_a_run_that_ends_well() -> None:
 def test_stdout_is_looked_up_at_each_line(capsys: pytest.CaptureFixture[str]) -> None:
     StepPrinter(timestamps=False).step(1, loss=1.0)
     assert capsys.readouterr().out == "[receipt] step=1 loss=1.0\n"
-
-
-def test_threads_do_not_mix_their_lines() -> None:
-    printer, log = plain()
-
-    def work(number: int) -> None:
-        for step in range(300):
-            printer.step_values(step, {f"metric{number}": float(step)})
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(work, range(4)))
-    assert len(log.getvalue().splitlines()) == 1200
-    assert all(line.startswith("[receipt] step=") and line.count("=") == 2 for line in log.getvalue().splitlines())
 
 
 def test_processes_do_not_mix_their_lines(tmp_path: Path) -> None:

@@ -34,16 +34,59 @@ def test_a_run_in_one_piece(toy_receipt: Receipt) -> None:
     assert names(document) == [(None, 10)]
 
 
-def test_a_restart_from_the_start_leaves_nothing_of_the_first(toy_receipt: Receipt) -> None:
-    document = toy_receipt(steps(range(10), loss=1.0) + steps(range(2), loss=2.0))
-    assert counted(document) == (2, 1, 10)
-    assert document["checks"]["steps_monotonic"] is False
-    assert document["summary"]["metrics"]["loss"]["max"] == 2.0
-    assert document["summary"]["steps"]["last"] == 1
+AHEAD = [(0, 0), (0, 1), (1, 0), (0, 2), (1, 1), (1, 2), (1, 3), (0, 3)]
+"""Ranks and steps in the order in which they are printed."""
+COUNTED: dict[str, tuple[str, tuple[int, int, int], dict[str, dict[str, float]]]] = {
+    "a restart from the start leaves nothing of the first": (
+        steps(range(10), loss=1.0) + steps(range(2), loss=2.0), (2, 1, 10), {"loss": {"max": 2.0}},
+    ),
+    "a gap is no restart": (steps([0, 10, 20, 500, 510]), (5, 0, 0), {}),
+    "a line printed twice": ("".join(steps([n]) * 2 for n in range(6)), (6, 0, 0), {"loss": {"record_count": 6}}),
+    "what two ranks print": ("".join(steps([n], head=f"[rank{k}]:") for n in range(6) for k in range(2)), (6, 0, 0), {}),
+    "what eight ranks print": ("".join(steps([n], head=f"[rank{k}]:") for n in range(6) for k in range(8)), (6, 0, 0), {}),
+    "ranks whose lines run ahead are not mixed": (
+        "".join(steps([n], 1.0 + k, head=f"[rank{k}]:") for k, n in AHEAD),
+        (4, 0, 0), {"loss": {"max": 1.0}},
+    ),
+    "redraws collapse to the last": (
+        "".join(f"toy bar {n}/4 loss={9 - draw}.0\r" for n in range(4) for draw in range(5)) + "\n",
+        (4, 0, 0), {"loss": {"max": 5.0}},
+    ),
+    "two lines about one step": (
+        "".join(steps([n]) + f"toy norm {n}: {n}.5\n" for n in range(5)),
+        (5, 0, 0), {"grad_norm": {"record_count": 5, "first": 0.5, "last": 4.5}},
+    ),
+    "a companion joins the record before it": (
+        "".join(steps([n]) + f"toy memory {1000 + n}\n" for n in range(5)), (5, 0, 0), {"peak_memory_bytes": {"last": 1004.0}},
+    ),
+    "a companion behind the last of several copies": (
+        "".join(steps([n]) * 3 + f"toy memory {1000 + n}\n" for n in range(5)),
+        (5, 0, 0), {"peak_memory_bytes": {"first": 1000.0, "last": 1004.0}},
+    ),
+    "a second line that comes late": (
+        steps([0, 1]) + "toy norm 0: 0.5\n" + steps([2, 3]) + "".join(f"toy norm {n}: {n}.5\n" for n in (1, 2, 3)) + steps([4]),
+        (5, 0, 0), {"grad_norm": {"record_count": 4, "first": 0.5, "last": 3.5}},
+    ),
+    "a restart that begins with the second line": (
+        "".join(f"toy norm {n}: 0.5\n" + steps([n]) for n in (*range(6), *range(2, 6))), (6, 1, 4), {},
+    ),
+    "evaluations of overtaken steps": (
+        steps(range(10)) + "toy eval 2: 5.0\ntoy eval 9: 7.0\n" + steps(range(5, 12)) + "toy eval 9: 3.0\n",
+        (12, 1, 5), {"val_loss": {"record_count": 2, "max": 5.0, "last": 3.0}},
+    ),
+    "an evaluation printed four times": (
+        steps(range(3)) + "toy eval 2: 5.0\n" * 4 + steps(range(3, 5)), (5, 0, 0), {"val_loss": {"record_count": 1}},
+    ),
+}  # fmt: skip
 
 
-def test_a_gap_is_no_restart(toy_receipt: Receipt) -> None:
-    assert counted(toy_receipt(steps([0, 10, 20, 500, 510]))) == (5, 0, 0)
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_counts_once(name: str, toy_receipt: Receipt) -> None:
+    log, count, wanted = COUNTED[name]
+    document = toy_receipt(log)
+    found = {metric: {key: document["summary"]["metrics"][metric][key] for key in keys} for metric, keys in wanted.items()}
+    assert (counted(document), found) == (count, wanted)
+    assert document["checks"]["steps_monotonic"] is (count[1] == 0)
 
 
 def test_lines_that_are_empty_since_others_say_it_part_no_records(toy_receipt: Receipt) -> None:
@@ -53,67 +96,6 @@ def test_lines_that_are_empty_since_others_say_it_part_no_records(toy_receipt: R
     assert counted(toy_receipt("".join(line + line for line in lines))) == alone
     time = "2026-05-06T07:08:09.123456Z stdout"
     assert counted(toy_receipt("".join(f"{time} P {line[:8]}\n{time} F {line[8:]}" for line in lines))) == alone
-
-
-def test_a_line_printed_twice_counts_once(toy_receipt: Receipt) -> None:
-    document = toy_receipt("".join(steps([n]) * 2 for n in range(6)))
-    assert counted(document) == (6, 0, 0)
-    assert document["summary"]["metrics"]["loss"]["record_count"] == 6
-
-
-@pytest.mark.parametrize("ranks", [2, 8])
-def test_what_many_ranks_print_counts_once(toy_receipt: Receipt, ranks: int) -> None:
-    log = "".join(steps([n], head=f"[rank{rank}]:") for n in range(6) for rank in range(ranks))
-    assert counted(toy_receipt(log)) == (6, 0, 0)
-
-
-def test_ranks_whose_lines_run_ahead_of_each_other(toy_receipt: Receipt) -> None:
-    order = [(0, 0), (0, 1), (1, 0), (0, 2), (1, 1), (1, 2), (1, 3), (0, 3)]
-    log = "".join(steps([n], head=f"[rank{rank}]:", loss=1.0 + rank) for rank, n in order)
-    document = toy_receipt(log)
-    assert counted(document) == (4, 0, 0)
-    assert document["summary"]["metrics"]["loss"]["max"] == 1.0  # of one rank, not of a mixture
-
-
-def test_redraws_collapse_to_the_last(toy_receipt: Receipt) -> None:
-    log = "".join(f"toy bar {n}/4 loss={9 - draw}.0\r" for n in range(4) for draw in range(5)) + "\n"
-    document = toy_receipt(log)
-    assert counted(document) == (4, 0, 0)
-    assert document["summary"]["metrics"]["loss"]["max"] == 5.0
-    assert document["derivation"]["log"]["line_count"] == 1
-
-
-def test_two_lines_about_one_step_are_one_record(toy_receipt: Receipt) -> None:
-    document = toy_receipt("".join(steps([n]) + f"toy norm {n}: {n}.5\n" for n in range(5)))
-    assert counted(document) == (5, 0, 0)
-    norms = document["summary"]["metrics"]["grad_norm"]
-    assert (norms["record_count"], norms["first"], norms["last"]) == (5, 0.5, 4.5)
-
-
-def test_a_companion_joins_the_record_before_it(toy_receipt: Receipt) -> None:
-    document = toy_receipt("".join(steps([n]) + f"toy memory {1000 + n}\n" for n in range(5)))
-    assert counted(document) == (5, 0, 0)
-    assert document["summary"]["metrics"]["peak_memory_bytes"]["last"] == 1004.0
-
-
-def test_a_second_line_that_comes_late_is_no_restart(toy_receipt: Receipt) -> None:
-    log = steps([0, 1]) + "toy norm 0: 0.5\n" + steps([2, 3]) + "toy norm 1: 1.5\ntoy norm 2: 2.5\ntoy norm 3: 3.5\n" + steps([4])
-    document = toy_receipt(log)
-    assert counted(document) == (5, 0, 0)
-    norms = document["summary"]["metrics"]["grad_norm"]
-    assert (norms["record_count"], norms["first"], norms["last"]) == (4, 0.5, 3.5)
-
-
-def test_a_restart_that_begins_with_the_second_line(toy_receipt: Receipt) -> None:
-    both = [f"toy norm {n}: 0.5\n" + steps([n]) for n in range(6)]
-    assert counted(toy_receipt("".join(both + both[2:]))) == (6, 1, 4)
-
-
-def test_a_companion_behind_the_last_of_several_copies(toy_receipt: Receipt) -> None:
-    document = toy_receipt("".join(steps([n]) * 3 + f"toy memory {1000 + n}\n" for n in range(5)))
-    assert counted(document) == (5, 0, 0)
-    memory = document["summary"]["metrics"]["peak_memory_bytes"]
-    assert (memory["first"], memory["last"]) == (1000.0, 1004.0)
 
 
 def test_an_end_marker_parts_phases(toy_receipt: Receipt) -> None:
@@ -162,17 +144,6 @@ def test_an_evaluation_belongs_to_the_running_phase(toy_receipt: Receipt) -> Non
     first, second = (p["summary"]["metrics"]["val_loss"] for p in toy_receipt(log)["phases"])
     assert (first["last"], second["last"]) == (3.5, 1.5)
     assert (first["record_count"], second["record_count"]) == (1, 1)
-
-
-def test_evaluations_of_overtaken_steps_are_left_out(toy_receipt: Receipt) -> None:
-    log = steps(range(10)) + "toy eval 2: 5.0\ntoy eval 9: 7.0\n" + steps(range(5, 12)) + "toy eval 9: 3.0\n"
-    val = toy_receipt(log)["summary"]["metrics"]["val_loss"]
-    assert (val["record_count"], val["max"], val["last"]) == (2, 5.0, 3.0)
-
-
-def test_an_evaluation_printed_twice_counts_once(toy_receipt: Receipt) -> None:
-    log = steps(range(3)) + "toy eval 2: 5.0\n" * 4 + steps(range(3, 5))
-    assert toy_receipt(log)["summary"]["metrics"]["val_loss"]["record_count"] == 1
 
 
 def test_evaluations_alone_are_no_steps(toy_receipt: Receipt) -> None:

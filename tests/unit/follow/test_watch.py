@@ -106,29 +106,3 @@ def test_what_came_while_figures_were_dear_is_shown_later_without_more(plan: Pla
         watch.look(growth, None, ())
     assert drawn[-1].figures.size_bytes == growth.size_bytes
     assert growth.folds == 2
-
-
-def test_the_pace_is_that_of_the_steps_as_they_came(plan: Plan, clock: types.SimpleNamespace) -> None:
-    steps = [line for line in LINES if line.startswith(b"step ")]
-    growth, drawn = Slow("run.log", plan, once=True), list[Snapshot]()
-    growth.clock = clock
-    watch = Kept(drawn)
-    growth.add(LINES[:20])
-    for line in steps[1:20]:
-        growth.add([line])
-        watch.look(growth, 1.7e9, ())
-        clock.now += 2.0
-    assert drawn[0].step_time_s is None
-    assert drawn[-1].step_time_s == pytest.approx(2.0)
-
-
-def test_a_log_that_begins_anew_has_no_figures_yet(plan: Plan, clock: types.SimpleNamespace) -> None:
-    growth, drawn = Slow("run.log", plan, once=True), list[Snapshot]()
-    growth.clock = clock
-    watch = Kept(drawn)
-    growth.add(LINES[:40])
-    watch.look(growth, 1.7e9, ())
-    watch.again()
-    watch.look(Growth("run.log", plan, once=True), None, ("it was truncated",))
-    assert drawn[-1].figures is None
-    assert drawn[-1].warnings == ("it was truncated",)

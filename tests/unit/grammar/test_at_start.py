@@ -1,30 +1,6 @@
 """Rules whose patterns match where a text begins, or nowhere: they are tried at one place."""
 
-import pytest
-
 from receipt_cli.grammar.catalog import shipped
-from receipt_cli.grammar.model import Rule
-
-
-@pytest.mark.parametrize(
-    ("pattern", "at_start"),
-    [
-        ("^a", True),
-        ("^a|^b", True),
-        (r"^(?:a|b)[|^]\||^c", True),
-        ("^a|b", False),
-        ("(?:^|x)a", False),
-        ("^?a", False),
-        ("^*a", False),
-        ("a^", False),
-        (r"\^a", False),
-        ("[^]a]b", False),
-        ("(?m)^a", False),
-        ("^a(?m)", False),
-    ],
-)
-def test_a_pattern_matches_at_the_start_alone(pattern: str, at_start: bool) -> None:
-    assert Rule("rule", "step", (b"a",), pattern).at_start is at_start
 
 
 def test_no_rule_at_the_start_matches_elsewhere() -> None:

@@ -149,10 +149,6 @@ def test_yaml_that_is_refused(text: bytes, says: str, where: str) -> None:
     assert str(caught.value.where).startswith(where)
 
 
-def test_depth_up_to_the_limit() -> None:
-    assert read_yaml(b"a: " + b"[" * (MAX_DEPTH - 1) + b"]" * (MAX_DEPTH - 1), "f")
-
-
 def test_locate() -> None:
     text = b"a:\n  b:\n    - 1\n    - c: 2\nd: 3\n"
     paths: list[tuple[tuple[str | int, ...], int]] = [

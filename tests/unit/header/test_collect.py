@@ -82,6 +82,10 @@ def test_here_adds_the_machine_under_everything_else(tmp_path: Path) -> None:
     assert any(note.startswith("git: no repository") for note in notes)
 
 
+def test_here_without_a_clock_has_no_time(tmp_path: Path) -> None:
+    assert header_of(here=tmp_path, environ={"PATH": str(tmp_path)})["collected_at"] is None
+
+
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 

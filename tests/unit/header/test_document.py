@@ -12,7 +12,7 @@ from receipt_cli.header.document import (
     parse_object,
     unknown_note,
 )
-from receipt_cli.header.values import LEAVES, OPEN_MAPS, HeaderFact, checked
+from receipt_cli.header.values import LEAVES, OPEN_MAPS, HeaderFact, checked, is_pointer
 from receipt_cli.problems import pointer, split_pointer, value_at
 
 TOP = [
@@ -72,6 +72,15 @@ def test_document_to_facts_to_document_is_the_identity() -> None:
     assert set(sources.values()) == {"file"}
     assert sources.keys() == {fact.pointer for fact in facts}
     assert "/flags/z~1ero~01" in sources
+
+
+@pytest.mark.parametrize("pointer", ["", "/", "/git", "/git/author", "/seeds", "/seeds/", "/sources/x", "/nope"])
+def test_an_unknown_pointer_is_an_error_of_the_caller(pointer: str) -> None:
+    assert not is_pointer(pointer)
+    with pytest.raises(ValueError, match="is not a field of the header"):
+        merge([HeaderFact(pointer, 1, "host")])
+    with pytest.raises(ValueError, match="is not a field of the header"):
+        checked(pointer, 1)
 
 
 POINTERS = st.one_of(

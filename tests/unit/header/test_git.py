@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import git
 import pytest
 
 from receipt_cli.header import git as subject
@@ -292,6 +293,13 @@ def test_a_sha256_repository(tmp_path: Path) -> None:
     assert (values, notes) == (want, [])
 
 
+def test_a_half_written_reference_is_no_commit(repo: Path) -> None:
+    (repo / ".git/refs/heads/main").write_bytes(b"")
+    values, notes = facts(repo)
+    assert (values["commit"], values["branch"], values["message"]) == (None, "main", None)
+    assert notes[0].startswith("git: commit unknown")
+
+
 @pytest.mark.parametrize(
     ("path", "content"),
     [
@@ -308,6 +316,24 @@ def test_a_broken_repository_is_notes(repo: Path, path: str, content: bytes) -> 
     values, notes = facts(repo)
     assert notes
     assert values["dirty"] is not True or path.endswith("packed-refs")
+
+
+def test_a_bare_repository_with_a_broken_configuration_is_a_note(repo: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.git"
+    run(tmp_path, "clone", "-q", "--bare", str(repo), str(bare))
+    (bare / "config").write_bytes(b"no section = 1\n")
+    values, notes = facts(bare)
+    assert values == UNKNOWN
+    assert len(notes) == 1
+    assert notes[0].startswith("git: the repository cannot be read (")
+
+
+def test_a_missing_object_leaves_the_message_unknown(repo: Path) -> None:
+    commit = head(repo)
+    (repo / ".git/objects" / commit[:2] / commit[2:]).unlink()
+    values, notes = facts(repo)
+    assert (values["commit"], values["message"]) == (commit, None)
+    assert notes[0].startswith("git: message unknown: git failed with status")
 
 
 @pytest.mark.parametrize(
@@ -341,3 +367,10 @@ def test_variables_of_a_hook_do_not_point_elsewhere(repo: Path, tmp_path: Path, 
     monkeypatch.setenv("GIT_WORK_TREE", str(other))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git/index"))
     assert facts(repo) == (want, [])
+
+
+def test_the_import_of_gitpython_leaves_the_environment_alone(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_PYTHON_REFRESH", "warn")
+    facts(repo)
+    assert os.environ["GIT_PYTHON_REFRESH"] == "warn"
+    assert git.Git.GIT_PYTHON_GIT_EXECUTABLE

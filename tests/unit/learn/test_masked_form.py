@@ -1,7 +1,6 @@
 """What holds for one record holds for all that differ from it in digits only; many at once are read as one by one."""
 
 import random
-import re
 from unittest import mock
 
 import pytest
@@ -13,11 +12,9 @@ from receipt_cli.detect.choose import detect
 from receipt_cli.detect.generic import load_generic, may_be_another
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.learn import shapes as mining
-from receipt_cli.learn import tokens
 from receipt_cli.learn.learned import learn
 from receipt_cli.learn.shapes import Miner, Shape
 from receipt_cli.learn.tokens import MAX_CORE, Looks, core_start, form_of, read_token, shape, split
-from receipt_cli.records import envelope
 from receipt_cli.records.envelope import MASK, read_rank
 from receipt_cli.scan.engine import Engine
 from tests.tools.logs import derived_of
@@ -78,27 +75,6 @@ def test_what_a_record_showed_in_another_log_is_what_this_one_shows(head: bytes,
     if one is not None and own is not None:
         assert (one.start, one.bounds, one.rank_of(other)) == (own.start, own.bounds, own.rank_of(other))
         assert not one.bounds or one.key_of(other) == own.key_of(other)
-
-
-@pytest.mark.parametrize(
-    ("record", "lasting"), [(b"f1: step 1 loss 2", False), (b"step 1 f1: 0.5", True), (b"g1: step 1 loss 2", True)]
-)
-def test_where_an_envelope_prints_a_digit_no_record_stands_for_others(record: bytes, lasting: bool) -> None:
-    assert form_of(record).lasting is lasting
-
-
-def test_no_pattern_of_a_token_tells_digits_apart_and_few_envelopes_do() -> None:
-    for pattern in (tokens._MASK, tokens._FRACTION, tokens._VALUE):
-        assert not any(char.isdigit() for char in _literals(pattern.pattern.decode("latin-1")))
-    heads = [_literals(head.decode("latin-1")) for head in envelope._HEADS]
-    printed = {"".join(char for char in head if char.isdigit()) for head in heads}
-    assert printed == {"", "1", "033"}  # ``<13>1 `` and ``f1:``, ``#033[``: what ``form_of`` looks for
-
-
-def _literals(pattern: str) -> str:
-    """Return the characters of a pattern that stand for themselves: no escapes, sets and numbers of repetitions."""
-    plain = re.sub(r"\\x[0-9a-f]{2}|\\.|\[(?:\\.|[^\]\\])*\]|\{[\d,]+\}", "", pattern)
-    return re.sub(r"\(\?P<\w+>", "(", plain)
 
 
 def records(seed: int) -> bytes:

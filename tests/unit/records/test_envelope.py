@@ -5,10 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared
 from receipt_cli.records.envelope import (
-    DIGITS,
-    ENVELOPE,
     MASK,
     NO_RANK,
     behind_heads,
@@ -258,14 +255,6 @@ def test_a_head_ends_where_the_line_begins(head: bytes, line: bytes) -> None:
     assert max(starts(head + line)) in {len(head), len(head) + 3 * line.startswith(b"0: ")}
 
 
-def test_the_blanks_of_a_line_behind_a_logger_are_its_own() -> None:
-    assert max(starts(b"2026-01-02 03:04:05.123 | INFO     | mod:func:12 - " + b" " * 40 + b"Epoch 0")) < 60
-
-
-def test_an_indented_line_begins_behind_its_head() -> None:
-    assert {8, 9} <= set(starts(b"[rank0]:  iteration 5"))
-
-
 @pytest.mark.parametrize(
     "head", [b"2026-01-02 03:04:05,123 - train - INFO - ", b"[INFO] 2026-01-02 03:04:05 ", b"INFO:root:", b"0: "]
 )
@@ -302,13 +291,6 @@ def test_what_a_trainer_prints_is_no_head(line: bytes) -> None:
     assert starts(line) == ()
 
 
-def test_a_stack_of_six() -> None:
-    stack = b"2026-01-02T03:04:05Z trainer-0  | gpu250: [1,3]<stdout>: 0: (train_fn pid=1) "
-    assert len(stack) in starts(stack + b"loss")
-    assert read_rank(stack) == 0
-    assert read_clock(stack) == utc("2026-01-02T03:04:05+00:00")
-
-
 @pytest.mark.parametrize(
     ("raw", "want"),
     [
@@ -332,7 +314,3 @@ def test_heads_are_those_of_the_form_but_where_a_digit_decides() -> None:
     assert head_ends(b"#033[1mloss 1") != head_ends(b"#044[1mloss 1")
     assert head_ends(b"[2026-01-02 03:04:05] loss 1") == head_ends(b"[1999-12-31 23:59:59] loss 7")
     assert [read_rank(b"[rank%d]: " % rank) for rank in (0, 3, 7)] == [0, 3, 7]
-
-
-def test_heads_compare_no_digit_but_those_of_texts_that_are_looked_for() -> None:
-    assert digits_compared(ENVELOPE.pattern.decode("latin-1")) == Compared(own=frozenset(DIGITS))

@@ -74,22 +74,6 @@ def test_another_receipt_of_the_log_becomes_current_and_the_old_one_history(stor
     assert [(found.log_sha256, found.generation) for found in store.receipts()] == [(log, 11)]
 
 
-def test_receipts_are_listed_by_log(store: Store, receipt: Document) -> None:
-    logs = [f"{n:02x}" * 32 for n in (255, 0, 16, 15)]
-    for log in logs:
-        receipt["derivation"]["log"]["sha256"] = log
-        store.add(receipt)
-    assert [found.log_sha256 for found in store.receipts()] == sorted(logs)
-
-
-def test_foreign_files_are_passed_over(store: Store, receipt: Document) -> None:
-    folder = (store.root / store.add(receipt).path).parent
-    for name in ("notes.txt", f"{'g' * 64}.1.json", f"{'a' * 64}.0.json", ".receipt-x.tmp"):
-        (folder / name).write_text("?")
-    (store.root / "receipts" / "README").write_text("?")
-    assert len(list(store.receipts())) == 1
-
-
 def test_other_documents_stand_under_their_own_digest(store: Store) -> None:
     document = {"schema_version": "evaluation/1.0", "steps": []}
     first, again = store.add(document), store.add(document)
