@@ -7,6 +7,7 @@ from receipt_cli.render.console import Page
 from receipt_cli.render.differences import (
     MOST,
     Title,
+    count_kinds,
     render_change,
     render_quarantine,
     render_summary,
@@ -34,6 +35,18 @@ def test_no_more_than_most_are_shown() -> None:
     page = Page(STYLE)
     write_differences(page, differences({}, {f"field{n}": n for n in range(MOST + 2)}))
     assert "… and 2 more: --json lists them all" in page.text()
+
+
+def test_kinds_in_words() -> None:
+    assert count_kinds(["lost", "gained", "lost"]) == "1 gained, 2 lost"
+    assert count_kinds([]) == "nothing differs"
+
+
+def test_a_verified_receipt_is_one_line() -> None:
+    title = Title("a/run.receipt.json", "run.log", ["toy@v1"], newest=False)
+    invalid = render_verification([], [], ["/run: wrong"], title, STYLE).splitlines()
+    assert invalid[0].split("  ")[0] == "not verified: the receipt is not valid"
+    assert render_verification([], [], [], title, STYLE) == "verified: run.receipt.json is what run.log gives  toy@v1\n"
 
 
 def test_the_release_that_verifies_a_receipt() -> None:
