@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from receipt_cli.derive import Options, read_log
-from receipt_cli.events.table import EventTable
+from receipt_cli.events.table import EventTable, place_of
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.receipts.production import Request, produce
+from tests.tools.pieces import small_pieces
 from tests.tools.tables import table_of
 from tests.tools.toy_trainer import GRAMMAR
 
@@ -28,6 +29,12 @@ def table() -> EventTable:
     losses = [{"loss": math.nan if row == 20 else 5 - row / 10} if row < ROWS - 2 else {} for row in range(ROWS)]
     norms = [{"grad_norm": float(row)} if row % 3 == 0 else {} for row in range(ROWS)]
     return table_of(*(loss | norm for loss, norm in zip(losses, norms, strict=True))).having(step=STEPS)
+
+
+def test_where_a_figure_is() -> None:
+    values = np.array([4.5, np.nan, 4.25, 4.5])
+    with small_pieces():
+        assert [place_of(values, value) for value in (4.5, 4.25, 77.0)] == [0, 2, None]
 
 
 def modded_steps(total: int, more: str = "") -> str:
