@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from receipt_cli.derive import Options, read_log
-from receipt_cli.events.table import EventTable, place_of
+from receipt_cli.events.table import place_of
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.receipts.production import Request, produce
 from tests.tools.pieces import small_pieces
-from tests.tools.tables import table_of
 from tests.tools.toy_trainer import GRAMMAR
 
 pytestmark = pytest.mark.usefixtures("one_engine")
-
-ROWS = 40
-STEPS = np.arange(10.0, 10.0 + 2 * ROWS, 2)
-
-
-@pytest.fixture
-def table() -> EventTable:
-    """Forty records, steps 10, 12, 14 … on the lines 1, 2, 3 …; a norm in every third, no loss in the last two, one is NaN."""
-    losses = [{"loss": math.nan if row == 20 else 5 - row / 10} if row < ROWS - 2 else {} for row in range(ROWS)]
-    norms = [{"grad_norm": float(row)} if row % 3 == 0 else {} for row in range(ROWS)]
-    return table_of(*(loss | norm for loss, norm in zip(losses, norms, strict=True))).having(step=STEPS)
 
 
 def test_where_a_figure_is() -> None:
