@@ -100,9 +100,11 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
         full = [at for at in (*nameless, *drawn) if is_full(columns[at])]
         return _by_epoch(shape, epoch, full[0] if full else None, vocabulary)
 
-    def surest(at: int) -> tuple[int, float, int]:
+    def surest(at: int) -> tuple[bool, int, float, int]:
         role = roles[at]
-        return (role.rank if role is not None else 99, -columns[at].rises / max(1, columns[at].count - 1), at)
+        own = " ".join(word for word in names[at].spelled if word not in vocabulary.training)
+        part = bool(shape.header) and own not in vocabulary.step  # ``critic_steps`` are some of them
+        return (part, role.rank if role is not None else 99, -columns[at].rises / max(1, columns[at].count - 1), at)
 
     step = min(steps, key=surest)
     found = _by_step(shape, step, epoch)

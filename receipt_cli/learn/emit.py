@@ -183,7 +183,8 @@ def metric_cell(reading: Reading, at: int, role: Role, taken: Iterable[str], cal
         if glued and name.follows is not None and not name.follows.startswith(glued.lower()):
             return None
         spec |= {"printed_in": role.unit} if role.unit is not None else {}
-        pattern = rf"(?P<{called}>{number})" + (r"[ \t]?" + re.escape(glued) if glued else r"(?![\w%]|,\d)")
+        end = r"(?![\w%])" if reading.shape.header else r"(?![\w%]|,\d)"  # between cells a comma parts no digits
+        pattern = rf"(?P<{called}>{number})" + (r"[ \t]?" + re.escape(glued) if glued else end)
     return Cell(rf"(?:{pattern}|{_MISSING})" if missing else pattern, {called: spec})
 
 
@@ -263,8 +264,9 @@ def rule(
     counting = [at for at, cell in members[0][1].items() if STRUCTURAL & {*cell.fields}] if members else []
     texts = gates([shape for shape, _ in members], max(counting, default=-1) + 1) if members else []
     fields = {name: spec for _, cells in members for cell in cells.values() for name, spec in cell.fields.items()}
-    if blank and not all(texts) and all(b" " in sample for shape, _ in members for sample in shape.samples):
-        texts = [" "]
+    samples = [sample for shape, _ in members for sample in shape.samples]
+    if blank and not all(texts):
+        texts = next(([mark] for mark in (" ", "\t") if all(mark.encode() in sample for sample in samples)), texts)
     if not texts or not all(texts) or len(branches) > MOST_BRANCHES:
         return None
     pattern = next(iter(branches)) if len(branches) == 1 else f"(?:{'|'.join(branches)})"
@@ -343,7 +345,8 @@ def induce(group: Group, name: str, others: Sequence[Reading]) -> Induced | None
     starts = [r.counter.epochs_from for r in group.readings if r.counter.mode == main.counter.mode]
     if main.counter.mode in (PER_EPOCH, EPOCHS) and min(starts) == 0:
         keys["epochs_from"] = 0
-    made = rule(name, "step", [(reading.shape, cells) for reading, cells in found], group, **keys)
+    keyed = {"blank": bool(main.shape.header), **keys}
+    made = rule(name, "step", [(reading.shape, cells) for reading, cells in found], group, **keyed)
     if made is not None:
         read = {id(reading.shape) for reading, _ in found}
         left = (r for r in others if id(r.shape) not in read and not (r.evaluation or r.apart))

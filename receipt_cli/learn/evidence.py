@@ -22,13 +22,12 @@ from receipt_cli.learn.names import LOSS, METRIC, SCORE
 from receipt_cli.learn.reading import CONTRARY, DOUBTS, FIGURES, SEVERAL_COUNTS, Reading
 from receipt_cli.learn.readings import without
 from receipt_cli.learn.series import Group, find_groups
+from receipt_cli.learn.shapes import EVERY
 from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
 
 RECORDS, LINES, ROWS, BAR = "records", "records over several lines", "rows of a table", "a bar"
 """Kinds of explanations."""
-EVERY = 1 << 30
-"""More records than a log has."""
 
 
 class Log(NamedTuple):
@@ -216,7 +215,7 @@ def explain(
     groups = [replace(group, readings=[late.get(id(r), r) for r in group.readings]) for group in groups]
     grouped = {id(r.shape): r for group in groups for r in group.readings}
     told = [grouped.get(id(reading.shape), reading) for reading in readings]
-    found = [Explanation(RECORDS, group) for group in groups]
+    found = [Explanation(ROWS if group.main.shape.header else RECORDS, group) for group in groups]
     found += [Explanation(kind, rules=tuple(made)) for kind, made in rules.items() if made]
     others = (g for g in groups if any(_precedes(g, plain, vocabulary) for plain in groups if _is_other(plain, g)))
     return found, Log(told, groups, vocabulary, bars, frozenset(id(r) for group in others for r in group.readings))

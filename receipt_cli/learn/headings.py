@@ -192,7 +192,7 @@ def in_turn(heads: Shape, records: Shape, *, again: int = 0) -> bool:
     records may be printed once more.
     """
     lacking, spare = heads.count - records.count, heads.count // ONE_OF
-    if not -spare <= lacking <= 1 + max(spare, again) or heads.last - records.last > heads.count:
+    if not -spare <= lacking <= 1 + max(spare, again) or heads.last - records.last > heads.count or not records.places:
         return False
     before = [bisect_left(heads.places, place) for place in records.places]
     steps = [b - a for a, b in pairwise([0, *before])]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from receipt_cli.learn.between import Training, induce_companions, induce_evaluations, induce_lines
 from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.emit import Foreign, Induced, foreign, induce
-from receipt_cli.learn.evidence import BAR, LINES, ROWS, Decision, Log, decide, explain
+from receipt_cli.learn.evidence import BAR, LINES, Decision, Log, decide, explain
 from receipt_cli.learn.notices import Notices, banners, induce_banner, induce_saves, saves
 from receipt_cli.learn.overview import find_lacks
 from receipt_cli.learn.progress import heading_rule, induce_herald, induce_progress, induce_steps
@@ -21,7 +21,7 @@ from receipt_cli.learn.readings import without
 from receipt_cli.learn.series import Group, read_shapes
 from receipt_cli.learn.several import Several
 from receipt_cli.learn.shapes import Miner
-from receipt_cli.learn.tables import Table, induce_table
+from receipt_cli.learn.tables import Table
 from receipt_cli.learn.tokens import core_start
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
 from receipt_cli.problems import Lack
@@ -90,8 +90,11 @@ def _mine(blocks: Iterable[bytes], vocabulary: Vocabulary) -> _Mined:
     miner.listeners += [table.take, begun.take, saved.take]
     miner.mine(several.parted(blocks))
     readings = read_shapes(miner.shapes.values(), vocabulary)
+    sure = any(reading.sure and reading.shape.count >= vocabulary.min_records for reading in readings)
+    if not sure and (rows := table.settle()) is not None:
+        readings = read_shapes([*miner.shapes.values(), rows], vocabulary)
     bars = induce_progress(readings)
-    explanations, log = explain(readings, _others(readings, table, vocabulary), bars is not None, vocabulary)
+    explanations, log = explain(readings, _others(readings, sure, vocabulary), bars is not None, vocabulary)
     return _Mined(log, decide(explanations, log), bars, several, begun, saved, miner.records)
 
 
@@ -123,14 +126,10 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     return Learned(tuple(rules), mined.records, silent[:64], starts_over, sure, tuple(left.values()))
 
 
-def _others(readings: list[Reading], table: Table, vocabulary: Vocabulary) -> dict[str, list[Induced]]:
+def _others(readings: list[Reading], sure: bool, vocabulary: Vocabulary) -> dict[str, list[Induced]]:
     """Return the rules of what may be records besides one line of one kind each, by the kind of the explanation."""
-    found = {LINES: induce_lines(readings, vocabulary)}
-    if not any(reading.sure and reading.shape.count >= vocabulary.min_records for reading in readings):
-        rows = induce_table(table.settle(), vocabulary)
-        steps = induce_steps(readings)
-        found |= {ROWS: [rows] if rows is not None else [], BAR: [steps] if steps is not None else []}
-    return found
+    steps = induce_steps(readings) if not sure else None
+    return {LINES: induce_lines(readings, vocabulary), BAR: [steps] if steps is not None else []}
 
 
 @cache
@@ -156,6 +155,8 @@ def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary)
             continue
         rules.append(rule)
         headings += [found for found in (heading, herald) if found is not None]
+        if group.main.shape.header:
+            continue  # what stands between its rows is unknown
         training = Training.of(group)
         evaluations = evaluations or induce_evaluations(training, free, vocabulary)
         if len(groups) == 1:

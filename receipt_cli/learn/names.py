@@ -98,7 +98,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
     (``val: 100%|###| 5/5``) does not name the columns after it.
     """
     sorts = tuple([Sort.of(column) for column in shape.columns])
-    return _in_company(names_alone(tuple(shape.literals), sorts, vocabulary, glued), shape, vocabulary)
+    return _in_company(names_alone(tuple(shape.spoken), sorts, vocabulary, glued), shape, vocabulary)
 
 
 @lru_cache(maxsize=4096)

@@ -154,11 +154,11 @@ def _uncounted(r: Reading) -> bool:
 def _lone(r: Reading) -> bool:
     """Return whether nothing counts beside a loss, and it does not vary, or nothing else tells of a training.
 
-    That is another metric, the name of the loss, or a bar between the records.
+    That is another metric, the name of the loss, a bar between the records, or a header above their rows.
     """
     metrics = sum(role.kind in (METRIC, LOSS) for role in r.roles.values())
     words = r.names[r.loss].spelled if r.loss is not None else ()
-    trained = not r.vocabulary.training.isdisjoint(words) and r.shape.count >= FEW
+    trained = (bool(r.shape.header) or not r.vocabulary.training.isdisjoint(words)) and r.shape.count >= FEW
     return _uncounted(r) and not (r.shape.columns[r.loss or 0].varies and (metrics > 1 or trained or r.numbered))
 
 

@@ -175,8 +175,8 @@ def _values(shape: Shape, names: list[Name], counter: Counter) -> dict[int, Role
     words = re.findall(rb"[A-Za-z]{2,}", b" ".join(shape.literals))
     if place is None or len(words) > 1 or not names[place].words or counter.mode not in (GLOBAL, EPOCHS) or shape.count < FEW:
         return {}
-    moving = [at for at, c in enumerate(shape.columns) if c.kind == NUMBER and not c.integer and 2 * c.distinct > c.count > 0]
-    moving = [at for at in moving if at > place]
+    unnamed = [at for at, (c, name) in enumerate(zip(shape.columns, names, strict=True)) if c.kind == NUMBER and not name.sure]
+    moving = [at for at in unnamed if at > place and not (c := shape.columns[at]).integer and 2 * c.distinct > c.count]
     return {moving[0]: Role(PART)} if moving else {}
 
 

@@ -41,6 +41,8 @@ MAX_BYTES = 8 << 20
 MAX_HERALDS = 4
 INDENT = 24
 """Blanks before a record that stands in a second column of the screen: more than any nesting indents."""
+EVERY = 1 << 30
+"""More records than a log has."""
 MAX_TRACKED = 24
 """Columns of a shape that are followed as possible counters."""
 
@@ -182,12 +184,19 @@ class Shape:
     """Records that are the first behind a line that announces an evaluation."""
     heralds: frozenset[bytes] = frozenset()
     """The texts of such lines, without their envelopes."""
+    header: Sequence[str] = ()
+    """The names of the columns, if they stand on a line above the records."""
     sectioned: bool = False
     """True where every record is somewhere between such a line and the next that speaks of training."""
 
     def texts(self, end: int | None = None) -> list[bytes]:
         """Return the literals, up to the column ``end``, with one blank for each run of them, and none outside."""
         return [b" ".join(text.split()) for text in self.literals[:end]]
+
+    @property
+    def spoken(self) -> list[bytes]:
+        """The literals with the name of each column; those of a header as if each stood before its number."""
+        return [*(f"| {name}: ".encode() for name in self.header), b""] if self.header else self.literals
 
     @property
     def indented(self) -> bool:

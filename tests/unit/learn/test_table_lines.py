@@ -33,5 +33,5 @@ def test_lines_that_are_no_rows_change_nothing(drawn: list[tuple[str, list[str],
         for text in texts:
             every.take(text)
         every.settle()
-    assert (found.names, found.separator, found.count, found.sample) == (every.names, every.separator, every.count, every.sample)
-    assert repr(found.rows) == repr(every.rows) and found.times == every.times and found.units == every.units
+
+    assert repr(found.shape) == repr(every.shape)
