@@ -476,14 +476,15 @@ def _fits(main: Reading, other: Reading) -> bool:
 def bare_figures(main: Reading) -> dict[int, Role]:
     """Return the figures of unknown names that no separator parts from them, by their places: ``| sep -2.72 | rms 1.06``.
 
-    Behind a separator each is kept under its label.
+    Behind a separator each is kept under its label; those of a table have none.
     """
     found: dict[int, Role] = {}
     vocabulary = main.vocabulary
     for at, (name, column) in enumerate(zip(main.names, main.shape.columns, strict=True)):
         words = name.spelled
-        plain = column.kind == NUMBER and not column.integer and name.text and not name.sure and name.unit in (None, "%")
-        apart = at in main.roles or name.evaluation or name.several or name.bracket or at <= main.glued
+        free = bool(main.shape.header) or not (name.sure or name.evaluation)
+        plain = column.kind == NUMBER and not column.integer and name.text and free and name.unit in (None, "%")
+        apart = at in main.roles or name.several or name.bracket or at <= main.glued
         spoken = 0 < len(words) <= 3 and vocabulary.foreign.isdisjoint(words) and name.text[:1].isalpha()
         moves = column.distinct > 1
         if plain and spoken and moves and not apart and counter_of(words, vocabulary) is None and len(found) < MOST_BARE:

@@ -274,15 +274,22 @@ def _slashed(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[Na
 
 
 def _bare_pair(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[Name]:
-    """Name two numbers training and validation loss if a record calls no number a loss, but prints ``train 0.27 val 0.11``."""
+    """Name two numbers training and validation loss if a record calls no number a loss, but prints ``train 0.27 val 0.11``.
+
+    A share of what was validated may stand between: ``Train 0.27 | Val~20% 0.11``.
+    """
     if any({*name.spelled} & {"loss", *vocabulary.scores} or name.words in vocabulary.loss for name in names):
         return names
     plain = [c.kind == NUMBER and not c.integer and n.unit is None for c, n in zip(shape.columns, names, strict=True)]
     one = [at for at, name in enumerate(names) if plain[at] and name.words in vocabulary.training]
-    other = [at for at, name in enumerate(names) if plain[at] and name.words in vocabulary.evaluation]
-    if len(one) != 1 or other != [one[0] + 1]:
+    told = [at for at, name in enumerate(names) if name.words in vocabulary.evaluation and (plain[at] or name.unit == "%")]
+    other = [at + (not plain[at] and not any(name.words for name in names[at + 1 : at + 2])) for at in told]
+    if len(one) != 1 or told != [one[0] + 1] or other[0] >= len(names) or not plain[other[0]]:
         return names
-    kept = {at: replace(names[at], words=f"{names[at].words} loss", evaluation=at != one[0]) for at in (*one, *other)}
+    kept = {
+        at: replace(names[at], words=f"{names[of].words} loss", evaluation=of != one[0])
+        for at, of in ((one[0], one[0]), (other[0], told[0]))
+    }
     return [kept.get(at, name) for at, name in enumerate(names)]
 
 

@@ -16,7 +16,7 @@ MAX_SECTION = 80
 """Most characters of a line that begins an evaluation."""
 _ASCII_WORDS = re.compile(r"\w+", re.ASCII)
 _LETTERS = re.compile(r"[a-z]+")
-_PARTS = re.compile(r"[\s_\-./@]+")
+_PARTS = re.compile(r"[\s_\-./@~]+")
 _HUMP = re.compile(r"(?<=[a-z])(?=Loss(?![a-z]))|(?<=\b[Ll]oss)(?=[A-Z][a-z])")
 _UNIT = re.compile(r"\s*[(\[]\s*([\w/%.]{1,12})\s*[)\]]\s*\Z")
 
