@@ -43,7 +43,7 @@ AGAINST, SURE = -8.0, 30.0
 PRIOR = {
     **dict.fromkeys(EVIDENCE, (AGAINST, SURE)),
     **{name: (weight, SURE) for name, weight in zip(FIGURES, (4.0, 3.0, 3.0, 2.0, 1.0, 1.0, 1.0), strict=True)},
-    **dict.fromkeys(("losses_elsewhere", "shown_before", "over_lines", "rows", "bar_alone"), (-1.0, 1.0)),
+    **dict.fromkeys(("losses_elsewhere", "shown_before"), (-1.0, 1.0)),
     **{"records": (0.2, 1.0), "metrics": (0.1, 1.0), "uncounted": (-2.5, SURE), "notice": (-2.5, SURE)},
 }
 """The weight of each measure without a log, and how much that counts: as so many logs. Figures of a training speak for records;

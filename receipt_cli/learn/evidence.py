@@ -248,16 +248,6 @@ MANY = 4
 """So many times the records of one kind are too many to be what a few scores stand for."""
 
 
-def _sums_up(group: Group, groups: Sequence[Group]) -> bool:
-    """Return whether records of epochs are the means of steps that another group prints between them, one for four of them."""
-    first, last = group.span
-    return group.main.counter.mode == EPOCHS and any(
-        g.main.counter.mode == GLOBAL and g.main.sure and group.main.sure and first < g.span[1] and g.span[0] < last
-        for g in groups
-        if g is not group and g.count * MANY >= group.count
-    )
-
-
 def _is_outnumbered(group: Group, readings: Sequence[Reading]) -> bool:
     """Return whether the records of a group have only scores, and many more of another kind count with figures that move."""
     others = without(readings, group.readings) if group.main.figure not in STRONG or group.main.against else []
@@ -398,10 +388,6 @@ def _unpaired(e: Explanation, _: Log) -> bool:
     return e.kind == LINES and len(counts) > 1
 
 
-def _kind(kind: str) -> Measure:
-    return lambda e, _: e.kind == kind
-
-
 EVIDENCE: Mapping[str, Measure] = {
     **{name: _figure(name) for name in FIGURES},
     "records": lambda e, _: math.log2(1 + min(e.count, FIRST)),
@@ -415,15 +401,11 @@ EVIDENCE: Mapping[str, Measure] = {
     "shown_before": _of(lambda group, _: _shown_before(group)),
     "several_before": _of(lambda group, _: _shown_before(group) and any(map(_shows_several, group.readings))),
     "words_before": _of(lambda group, log: id(group.main) in log.preceded),
-    "sums_up": _of(lambda group, log: _sums_up(group, log.groups)),
     "outnumbered": _of(lambda group, log: _is_outnumbered(group, log.readings)),
     "cut": _of(_cut),
     "starts_over": _of(lambda group, log: group.main.starts_over and not log.barred),
     "indented": _of(lambda group, _: group.main.shape.indented),
-    "over_lines": _kind(LINES),
     "unpaired": _unpaired,
-    "rows": _kind(ROWS),
-    "bar_alone": _kind(BAR),
 }
 FIRST = 15
 """Records that prove more, the more there are."""

@@ -24,7 +24,7 @@ from receipt_cli.learn.counting import (
 from receipt_cli.learn.names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.shapes import Column, Shape
-from receipt_cli.learn.tokens import FRACTION
+from receipt_cli.learn.tokens import BAR, FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary
 
 
@@ -32,8 +32,10 @@ def find_headings(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[R
     """Return the readings; each whose counter starts again in every epoch gets the heading that announces its epochs."""
     opening, bare = [r for r in readings if _begins_epochs(r)], [r for r in readings if not r.roles and not r.evaluation]
     drawn = [r for r in bare if r.bar and r.counter.epoch == 0 and shows_share(r.shape)]  # ``Epoch 3: 100%|███|``
-    few = [r for r in bare if r.counter.epoch is not None and len(r.names) < 2]
-    announcing = [r for r in few if sum(map(len, r.shape.literals)) <= MAX_HEADING]
+    few = [r for r in bare if r.counter.epoch is not None and sum(c.kind != BAR for c in r.shape.columns) < 2]  # or a rule
+    announcing = [
+        r for r in few if sum(c.isalnum() for c in b"".join(r.shape.literals).decode("utf-8", "replace")) <= MAX_HEADING
+    ]
     closing = [r for r in readings if r.counter.mode == EPOCHS and r.counter.epoch == 0 and r.counter.step is None and not r.bar]
     found = [_above_closing(_under_heading(r, readings, announcing, opening, drawn), closing) for r in readings]
     return [_of_runs(reading, readings, vocabulary) for reading in found]
@@ -47,8 +49,8 @@ def counted_values(reading: Reading) -> list[float | None]:
     return [] if step is None else reading.shape.columns[step].numbers
 
 
-MAX_HEADING = 24
-"""Most bytes of words on a line that only announces an epoch."""
+MAX_HEADING = 20
+"""Most letters on a line that only announces an epoch."""
 
 
 def _under_heading(

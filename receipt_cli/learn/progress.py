@@ -13,7 +13,7 @@ from receipt_cli.learn.names import LOSS, PART
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.series import Group
 from receipt_cli.learn.shapes import Shape
-from receipt_cli.learn.tokens import NUMBER, split
+from receipt_cli.learn.tokens import BAR, NUMBER, split
 
 MIN_BARS = 3
 _BAR = (
@@ -31,9 +31,10 @@ def find_heading(readings: Iterable[Reading]) -> Induced | None:
 
 def heading_rule(heading: Shape) -> Induced | None:
     """Return the rule of lines that announce an epoch; of a bar that is redrawn, of the full or of the empty ones."""
-    cells = {0: counter_cell(heading.columns[0], "epoch_number", "epochs_planned")}
+    at = next(at for at, column in enumerate(heading.columns) if column.kind != BAR)
+    cells = {at: counter_cell(heading.columns[at], "epoch_number", "epochs_planned")}
     for share in (r"100[ \t]?%", r"0[ \t]?%") if shows_share(heading) else ("",):
-        made = rule("epoch_begins", "progress", [(heading, {**cells, **({1: Cell(share, {})} if share else {})})])
+        made = rule("epoch_begins", "progress", [(heading, {**cells, **({at + 1: Cell(share, {})} if share else {})})])
         if made is not None:
             return made
     return None

@@ -36,7 +36,7 @@ TABLES: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "columns": (
         table("Iteration      Wall_Time     Train_Return    Critic_Steps", "{n}00      0.5{n}    {x:.1f}   2{n}"),
-        {"steps": (12, 0, 1100), "train_return": LOSS},
+        {"steps": (12, 0, 1100), "wall_time": (0.5, 0.511), "train_return": LOSS},
     ),
     "times and a rule": (
         table("| epoch | train_loss | valid_loss | time  |\n|-------|------------|---|---|", "| {n} | {x:.6f} | 5.5 | 0{n}:12 |"),
@@ -44,7 +44,15 @@ TABLES: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "a chainer's report": (
         table("epoch       main/loss   validation/main/loss  elapsed_time", "{n}           {x:.5f}     5.5     1{n}.25     "),
-        {"steps": (12, 0, 11), "loss": LOSS, "val_loss": (5.5, 5.5)},
+        {"steps": (12, 0, 11), "loss": LOSS, "val_loss": (5.5, 5.5), "elapsed_time": (10.25, 111.25)},
+    ),
+    "semicolons, and a score of the validation": (
+        table("epoch;train loss;val loss;Val Acc", "{n};{x:.1f};5.5;0.{n}"),
+        {"steps": (12, 0, 11), "loss": LOSS, "val_loss": (5.5, 5.5), "val_acc": (0.0, 0.11)},
+    ),
+    "names with digits": (
+        table("epoch,loss,top1,F1", "{n},{x:.1f},55.5%,0.{n}"),
+        {"steps": (12, 0, 11), "loss": LOSS, "top1": (0.555, 0.555), "f1": (0.0, 0.11)},
     ),
     "single blanks": (table("epoch loss", "{n} {x:.1f}"), {"steps": (12, 0, 11), "loss": LOSS}),
     "another writer below the header": (
