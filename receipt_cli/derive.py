@@ -335,11 +335,15 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     at_end = _last_lines(reading, number) if whole_end else []
     final = max((phase.steps[-1] for phase in every if phase.steps), key=lambda row: row.at, default=None)
     behind = None if final is None else body.records - 1 - (final.at >> POSITION_BITS)
-    going_on = training_unread(engine, grammars, at_end, behind, final)
+
+    def started(line: int) -> bool:
+        return begins_program(first_and_last(), last, line)
+
+    going_on = training_unread(engine, grammars, at_end, behind, final, started)
     ending = judge(
         own_body, engine.catalogue, every, options.exit_code, whole=options.log_complete is not False, running=options.running,
         closing=lambda: any(phase.steps for phase in every) and closes(first_and_last(), last),
-        started=lambda line: begins_program(first_and_last(), last, line),
+        started=started,
         unread_after=bool(going_on) or (unread and final is None),
     )  # fmt: skip
     if options.job is not None:

@@ -438,46 +438,63 @@ _NUMBER = compile_later(rb"\d+(?:\.\d+)?")
 _WORDS = compile_later(rb"[a-z]+")
 _DRAWN = compile_later(rb"(?i)\d/\d+ \[[^\]\r\n]{0,200}?loss[ :=]{1,3}[-+]?[\d(n]")
 """A progress bar that shows a loss."""
+_LOSS = compile_later(rb"(?i)\d[^\r\n]{0,200}?(?<![A-Za-z])loss[ :=]{1,3}[-+]?[\d(n]")
+"""A loss behind a number."""
 
 
 def training_unread(
-    engine: Engine, grammars: Sequence[Grammar], lines: Sequence[tuple[int, bytes]], behind: int | None, last: Row | None
-) -> list[Problem]:
+    engine: Engine, grammars: Sequence[Grammar], lines: Sequence[tuple[int, bytes]], behind: int | None, last: Row | None,
+    started: Callable[[int], bool] = lambda _: False,
+) -> list[Problem]:  # fmt: skip
     """Return a problem if unread records of a training are among the ``behind`` last records, which end in ``lines``.
 
     Then it is unknown whether the run completed and, after a bar, which step was the last. If their counter goes on from the
-    ``last`` step record, which is None without one, so are its figures. ``behind`` counts the records after it.
+    ``last`` step record, which is None without one, so are its figures; all of them if a program was ``started`` before the line
+    of the first: they are of an earlier run. ``behind`` counts the records after ``last``.
     """
     records = [(n, record) for n, line in lines[-behind:] for record in line.removesuffix(b"\r").split(b"\r")] if behind else []
     forms: dict[bytes, list[tuple[int, bytes]]] = {}
     for number, record in records[-(behind or 0) :]:
         text = plain(record + b"\n")[:-1]
-        if STEP_LINE.search(text) is not None or _DRAWN.search(text) is not None:
+        if any(form.search(text) is not None for form in (STEP_LINE, _DRAWN, _LOSS)) and not _evaluates(text):
             forms.setdefault(shape_of(behind_heads(text)), []).append((number, text))
     for found in forms.values():
         counter = _counter([text for _, text in found]) if len(found) >= FEWEST else []
-        if counter and not _reads(engine, grammars, found[0][1]):
+        told = bool(counter) or _LOSS.search(found[0][1]) is not None
+        another = told and last is not None and started(found[0][0])
+        if (counter or another) and not _reads(engine, grammars, found[0][1]):
             detail = f"{len(found)} records after the last step look like training records, but no rule reads them"
             excerpt = found[0][1].decode("utf-8", "replace")
             first = tuple(dict.fromkeys(number for number, _ in found))
             drawn = _DRAWN.search(found[0][1]) is not None
             fields = ["/checks/completed", *([pointer("summary", "steps", "last")] if drawn else [])]
-            if last is not None and last.step is not None and 0 < counter[0] - last.step <= 2 * (counter[1] - counter[0]):
-                fields += [pointer("summary", "steps", name) for name in ("record_count", "last")]
-                fields += [pointer("summary", "metrics", name, key) for name in last.metrics for key in ("last", *BETWEEN)]
+            goes_on = bool(counter) and last is not None and last.step is not None
+            goes_on = goes_on and 0 < counter[0] - last.step <= 2 * (counter[1] - counter[0])
+            if last is not None and (another or goes_on):
+                ends = ("first", "last") if another else ("last",)
+                fields += [pointer("summary", "steps", name) for name in ("record_count", *ends)]
+                fields += [pointer("summary", "metrics", name, key) for name in last.metrics for key in (*ends, *BETWEEN)]
+                fields += [
+                    pointer("summary", "other_metrics", name, key) for name in last.unregistered for key in (*ends, *BETWEEN)
+                ]
             fields = list(dict.fromkeys(fields))
             return [Problem("training_unread", first[0], detail, excerpt, first[:2], fields=tuple(fields)[:MAX_FIELDS])]
     return []
 
 
+def _evaluates(record: bytes) -> bool:
+    """Return whether a record speaks of an evaluation before its loss, and of no training."""
+    words = [word.decode() for word in _WORDS.findall(record.lower())]
+    vocabulary = load_generic()
+    before = words[: words.index("loss")] if "loss" in words else words
+    return vocabulary.training.isdisjoint(words) and not vocabulary.evaluation.isdisjoint(before)
+
+
 def _counter(records: Sequence[bytes]) -> list[int]:
-    """Return the whole number that rises from record to record if another number varies, without evaluation words; else nothing.
+    """Return the whole number that rises from record to record if another number varies; else nothing.
 
     A bar may show a step twice.
     """
-    spoken = set(_WORDS.findall(records[0].lower()))
-    if not spoken.isdisjoint(word.encode() for word in load_generic().evaluation):
-        return []
     again = _DRAWN.search(records[0]) is not None
     columns = list(zip(*(_NUMBER.findall(record) for record in records), strict=False))
     rising = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -99,6 +100,8 @@ class Explanation:
         """Return whether only one of both can be right. Their records mix, and they give different steps or two losses."""
         (first, last), (begin, end) = self.span, other.span
         losses = all(e.group is None or e.group.main.loss is not None for e in (self, other))
+        if self.group is not None and other.group is not None and self.sure and other.sure and not among(self.group, other.group):
+            return False
         return first <= end and begin <= last and (losses or self.outcome != other.outcome)
 
 
@@ -246,6 +249,13 @@ def _place(group: Group, choose: Callable[[list[int]], int]) -> int:
 
 MANY = 4
 """So many times the records of one kind are too many to be what a few scores stand for."""
+
+
+def among(group: Group, others: Group) -> bool:
+    """Return whether records of a group stand among others, in more than one place if these or the group have several."""
+    places = [sorted(place for r in each.readings for place in r.shape.places) for each in (others, group)]
+    gaps = {bisect_left(places[0], place) for place in places[1]} - {0, len(places[0])}
+    return len(gaps) > (min(map(len, places)) > MANY)
 
 
 def _is_outnumbered(group: Group, readings: Sequence[Reading]) -> bool:

@@ -100,6 +100,28 @@ def test_unread_records_behind_the_last_step_leave_the_end_open(name: str, count
     assert not unread or (unread[0]["fields"], unread[0]["line_number"]) == (["/checks/completed"], COUNT + 1)
 
 
+OTHER = "Epoch {n}/10 | train loss {x:.4f} | val loss {y:.4f}"
+
+
+@pytest.mark.parametrize("count", [1, 2, 9])
+@pytest.mark.parametrize("name", ["nanogpt", "torchtitan"])
+def test_records_of_another_program_that_are_unread_leave_no_figure_of_the_run_before(name: str, count: int) -> None:
+    others = [OTHER.format(n=n, x=3 - n / 50, y=3.1 - n / 50) for n in range(1, count + 1)]
+    document = receipt_of([*printed(TRAINERS[name]), "$ python other.py", *others])
+    unread = [p for p in document["derivation"]["problems"]["first"] if p["kind"] == "training_unread"]
+    assert [p["line_number"] for p in unread] == [COUNT + 2]
+    steps, loss = document["summary"]["steps"], document["summary"]["metrics"]["loss"]
+    assert {steps["last"], steps["record_count"], loss["first"], loss["last"], document["checks"]["completed"]} == {None}
+
+
+def test_launches_of_two_forms_in_turn_are_all_read() -> None:
+    plain = [OTHER.format(n=n, x=3 - n / 50, y=3.1 - n / 50) for n in range(1, 11)]
+    tabbed = [f"[{n:03d}] loss={2 - n / 50:.4f} acc=0.{n:03d}" for n in range(1, 11)]
+    document = receipt_of([*plain, "loading", *tabbed, "loading", *plain])
+    assert document["derivation"]["lines"]["matched"] == 30
+    assert (document["summary"]["metrics"]["loss"]["first"], document["summary"]["steps"]["first_line"]) == (2.98, 23)
+
+
 @pytest.mark.parametrize("end", ["\r", "\n"])
 @pytest.mark.parametrize("done", [0, 1, 2, 3])
 def test_a_bar_that_is_cut_behind_a_full_one_leaves_the_end_open(end: str, done: int) -> None:
