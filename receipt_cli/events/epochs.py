@@ -222,6 +222,15 @@ class _Running:
                 mine = printed & (grammars == name) & (lines.rank == rank)
                 held = {counter: _filled(column[mine]) for counter, column in columns.items()}
                 self.lines[name, rank] = numbers_in(lines.where(mine).rows), held
+        self.begun = self._begun_anew(table) if self.lines else np.empty(0, np.int64)
+
+    @staticmethod
+    def _begun_anew(table: EventTable) -> Integers:
+        """Return the numbers of the records from which on those inside an epoch have another length and count anew."""
+        inside, length = table.column("epoch_step"), table.column("epoch_steps")
+        rows = np.flatnonzero(~np.isnan(inside) & ~np.isnan(length) & np.isnan(table.column("epoch_number")))
+        anew = (np.diff(inside[rows]) < 0) & (np.diff(length[rows]) != 0)
+        return numbers_in(table.rows)[rows[1:][anew]]
 
     def of(self, table: EventTable, name: str) -> Floats:
         """Return a counter for each record ([n]): its own, else the running one."""
@@ -234,9 +243,11 @@ class _Running:
             rows = np.flatnonzero(mine if rank == NO_RANK else mine & (table.rank == rank))
             latest = np.searchsorted(places, numbers[rows]) - 1
             found[rows[latest >= 0]] = held[name][latest[latest >= 0]]
-            if name == "epoch_number":  # records before the first such line are of the epoch before
-                before, earlier = rows[latest < 0], held[name][0] - 1
-                found[before] = np.where(table.chosen(before).by_source(_first_of) <= earlier, earlier, np.nan)
+            if name == "epoch_number":  # records before the first such line, of a later launch too, are of the epoch before
+                opened = np.searchsorted(self.begun, numbers[rows], "right") > np.searchsorted(self.begun, places[latest])
+                before = rows[(latest < 0) | (opened & (latest + 1 < len(places)))]
+                earlier = held[name][np.searchsorted(places, numbers[before])] - 1
+                found[before] = np.where(table.chosen(before).by_source(_first_of) <= earlier, earlier, found[before])
             elif name == "epochs_planned":
                 found[rows[latest < 0]] = held[name][0]
         return np.where(np.isnan(own), found, own)

@@ -368,10 +368,14 @@ class _Walk:
             return True
         if event.planned is not None and track.last_row.planned is not None and event.planned != track.last_row.planned:
             # with another plan in the same process it is another stage of the same run
-            if introduced or self.ended or self._troubled(track.last_row.at, event.at, self.fatal):
+            if introduced or self.ended or track.left_epoch or self._troubled(track.last_row.at, event.at, self.fatal):
                 return True
-            self._contest(index, track)
-            return False
+            if self._contest(index, track):
+                return False
+            lengths = [row.counters.get("epoch_steps", 0) for row in (event, track.last_row)]
+            same = lengths[0] != 0 and event.planned * lengths[1] == track.last_row.planned * lengths[0]
+            self.weak = same or not track.nearly_done  # as many epochs have another length, or the plan was not reached
+            return self.weak
         if self.ended or track.reached_plan or self.starts.are_earlier(index, track, introduced=introduced):
             return True
         if introduced and not self.starts.are_repeated(index, track):

@@ -131,6 +131,20 @@ class Alike:
         planned = self.last_row.planned
         return planned is not None and len(self) > 1 and self.places[-1] >= planned - 1
 
+    @property
+    def nearly_done(self) -> bool:
+        """Whether the next record would be beyond the last planned step; True without a plan."""
+        planned = self.last_row.planned
+        stride = self.places[-1] - self.places[-2] if len(self) > 1 else 0
+        return planned is None or bool(self.places[-1] + max(stride, 1) >= planned)
+
+    @property
+    def left_epoch(self) -> bool:
+        """Whether the records end inside an epoch, where another one would come: no stage ends so."""
+        counters = self.last_row.counters
+        inside, length = counters.get("epoch_step", 0), counters.get("epoch_steps", 0)
+        return len(self) > 1 and bool(inside + self.places[-1] - self.places[-2] < length)
+
 
 class Starts:
     """Groups the step records of a log by kind (rule, stage, rank) and answers whether, and how, they begin anew."""

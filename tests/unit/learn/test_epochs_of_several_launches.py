@@ -37,6 +37,19 @@ def test_epochs_below_headings(heading: str, step: str, tmp_path: Path) -> None:
     assert counts == [12 * 7, 6 * 7 + 3, 30 * 7]
 
 
+def test_a_launch_of_longer_epochs_that_lacks_its_first_heading() -> None:
+    lines = [text for epoch in range(1, 6) for text in (f"Epoch {epoch}/5 started", *steps_of(144, epoch))]
+    lines += ["", *steps_of(289, 1), "Epoch 2/5 started", *steps_of(289, 2)]
+    document = receipt_of(lines)
+    steps = document["summary"]["steps"]
+    assert [steps[name] for name in ("first", "last", "planned", "record_count")] == [None, 569, 1445, 28]
+    assert document["derivation"]["problems"]["kinds"]["launch_doubtful"] == 1
+
+
+def steps_of(length: int, epoch: int) -> list[str]:
+    return [f"step={at}/{length} loss={5 - epoch / 10 - at / 1000:.4f}" for at in range(20, length, 20)]
+
+
 ROWS = [
     ("Epoch {e}/{E}", "Train Loss: {loss:.4f}, Train Acc: 50.00%", "Val Loss: {val:.4f}, Val Acc: 40.00%"),
     ("\nEpoch {e}/{E}\n----------", "训练损失: {loss:.4f}, 训练准确率: 50.00%", "验证损失: {val:.4f}, 验证准确率: 40.00%"),
