@@ -142,15 +142,18 @@ def closes(lines: Mapping[int, bytes], last: int) -> bool:
     return any(words not in before for words in after)
 
 
+_SCRIPT = compile_later(rb"(?<!\w)\w{1,80}+\.(?:py|sh)\b")
+
+
 def begins_program(lines: Mapping[int, bytes], last: int, until: int) -> bool:
     """Return whether a program begins between lines ``last`` and ``until``: by its command, or the log's first words.
 
-    ``lines``: see ``closes``. Words that the run itself repeats do not count.
+    ``lines``: see ``closes``. Words that the run itself repeats do not count; names of scripts count as equal.
     """
-    between = [line for number, line in lines.items() if last < number < until]
-    known = [words for number, line in lines.items() if number <= last for words in _words(line)]
+    between = [_SCRIPT.sub(b"script", line) for number, line in lines.items() if last < number < until]
+    known = [words for number, line in lines.items() if number <= last for words in _words(_SCRIPT.sub(b"script", line))]
     again = bool(known) and known.count(known[0]) < 2 and any(known[0] in _words(line) for line in between)
-    return again or any(is_command(line) for line in between)
+    return again or any(is_command(line) for number, line in lines.items() if last < number < until)
 
 
 def _words(text: bytes) -> list[tuple[bytes, ...]]:

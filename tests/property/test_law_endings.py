@@ -35,6 +35,14 @@ def reason(document: dict[str, Any]) -> str | None:
     return None if document["failure"] is None else str(document["failure"]["reason"])
 
 
+def test_the_failure_of_another_script_is_not_that_of_the_run_before() -> None:
+    steps = [f"epoch {n}/9 loss {3 / n:.4f}" for n in range(1, 10)]
+    for script, failed in (("predict.py", None), ("", "name_error")):
+        later = [f"START {script}"] if script else []
+        document = receipt_of(["START train.py", *steps, "END train.py", *later, *trace(ERRORS[2], script).splitlines()])
+        assert (reason(document) is None, document["checks"]["completed"]) == (failed is None, failed is None)
+
+
 def test_the_first_row_that_holds_decides() -> None:
     for values in product((False, True), repeat=len(NAMES)):
         case = dict(zip(NAMES, values, strict=True))
