@@ -468,8 +468,8 @@ def training_unread(
             first = tuple(dict.fromkeys(number for number, _ in found))
             drawn = _DRAWN.search(found[0][1]) is not None
             fields = ["/checks/completed", *([pointer("summary", "steps", "last")] if drawn else [])]
-            goes_on = bool(counter) and last is not None and last.step is not None
-            goes_on = goes_on and 0 < counter[0] - last.step <= 2 * (counter[1] - counter[0])
+            step = last.step if last is not None else None
+            goes_on = bool(counter) and step is not None and 0 < counter[0] - step <= 2 * (counter[1] - counter[0])
             if last is not None and (another or goes_on):
                 ends = ("first", "last") if another else ("last",)
                 fields += [pointer("summary", "steps", name) for name in ("record_count", *ends)]

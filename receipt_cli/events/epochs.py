@@ -230,7 +230,8 @@ class _Running:
         inside, length = table.column("epoch_step"), table.column("epoch_steps")
         rows = np.flatnonzero(~np.isnan(inside) & ~np.isnan(length) & np.isnan(table.column("epoch_number")))
         anew = (np.diff(inside[rows]) < 0) & (np.diff(length[rows]) != 0)
-        return numbers_in(table.rows)[rows[1:][anew]]
+        begun: Integers = numbers_in(table.rows)[rows[1:][anew]]
+        return begun
 
     def of(self, table: EventTable, name: str) -> Floats:
         """Return a counter for each record ([n]): its own, else the running one."""

@@ -374,7 +374,8 @@ class _Walk:
                 return False
             lengths = [row.counters.get("epoch_steps", 0) for row in (event, track.last_row)]
             same = lengths[0] != 0 and event.planned * lengths[1] == track.last_row.planned * lengths[0]
-            self.weak = same or not track.nearly_done  # as many epochs have another length, or the plan was not reached
+            # as many epochs have another length, or the plan was not reached; more lines between may be a banner, which decides
+            self.weak = event.line - track.last_row.line <= BANNER and (same or not track.nearly_done)
             return self.weak
         if self.ended or track.reached_plan or self.starts.are_earlier(index, track, introduced=introduced):
             return True

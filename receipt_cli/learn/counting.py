@@ -96,6 +96,7 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
     ended = epoch is not None and columns[epoch].rises > 0 and all(is_full(columns[at]) for at in drawn)
     if not steps and shape.count < FEW and not ended:
         steps = few = drawn[:1]
+    steps = [at for at in steps if vocabulary.runs.isdisjoint(names[at].spelled[-1:])]  # ``Trial 3/20`` counts no steps
     if not steps:
         full = [at for at in (*nameless, *drawn) if is_full(columns[at])]
         return _by_epoch(shape, epoch, full[0] if full else None, vocabulary)

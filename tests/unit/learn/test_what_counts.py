@@ -25,9 +25,11 @@ def test_a_loss_of_training_needs_no_counter(line: str) -> None:
     assert found == {"steps": (None, None, None, 50), "loss": (4.0, pytest.approx(3.51))}
 
 
-@pytest.mark.parametrize("line", ["Loss: {x:.4f}", "Training Loss: 0.5", "Test loss: {x:.4f}"])
+@pytest.mark.parametrize(
+    "line", ["Loss: {x:.4f}", "Training Loss: 0.5", "Test loss: {x:.4f}", "Trial {k}/50: lr={x:.4f} loss={x:.4f}"]
+)
 def test_other_losses_do(line: str) -> None:
-    assert receipt_of(line.format(x=4 - k / 100) for k in range(50))["summary"] is None
+    assert receipt_of(line.format(x=4 - k / 100, k=k) for k in range(50))["summary"] is None
 
 
 def test_an_outer_loop_may_be_called_an_iteration_too() -> None:
