@@ -80,7 +80,7 @@ def check_golden(rewrite_goldens: bool) -> Callable[[Path, bytes], None]:
     return check
 
 
-OWN_ENGINES = re.compile(r"golden/test_logs|unit/scan/|property/test_(layouts|relatives|splits|naming|relays|runs)")
+OWN_ENGINES = re.compile(r"golden/test_logs|unit/scan/|property/test_(layouts|splits|naming|relays|runs)")
 """Tests in which each log has an engine of its own."""
 
 

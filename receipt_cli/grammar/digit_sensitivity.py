@@ -15,12 +15,6 @@ from typing import NamedTuple
 from receipt_cli.patterns import compile_later
 
 _DIGITS = frozenset(b"0123456789")
-DIGITS = sum(1 << byte for byte in _DIGITS)
-LETTERS = [(1 << low, 1 << (low - 32)) for low in range(97, 123)]
-_ALL = (1 << 256) - 1
-_SMALL, _LARGE = sum(low for low, _ in LETTERS), sum(high for _, high in LETTERS)
-_BLANKS = {"s": sum(1 << byte for byte in b" \t\n\r\f\v"), "h": 1 << 32 | 1 << 9}
-_SHORTHANDS = {"d": DIGITS, "w": DIGITS | 1 << 95 | _SMALL | _LARGE, **_BLANKS}
 _ANCHORS = frozenset("bBAZzGKmM")
 _CONTROL = {"n": 10, "t": 9, "r": 13, "f": 12, "a": 7, "e": 27, "v": 11}
 _OPERATORS = frozenset("^$.|)?*+")
@@ -32,6 +26,7 @@ _DEFINE = "(?(DEFINE)"
 _CALL = "(?&"
 """Start of a subpattern call: a called group can match at other places too."""
 _SET = r"\[\^?+\]?+(?:\\.|\[(?!:)|[^\[\]\\])*+\]"
+_CHAR = r"\\x[0-9a-fA-F]{2}|\\.|."
 _GROUP = (
     r"\(\?\([A-Za-z_]\w*\)|\(\*(?:PRUNE|SKIP|FAIL)\)"
     r"|\(\?(?:P?<[A-Za-z_]\w*>|[aims]*(?:-[ims]+)?:|[|>]|<?[=!]|[aims]+\)|\(DEFINE\)|&[A-Za-z_]\w*\))|\((?!\?)"
@@ -43,6 +38,8 @@ _LONGER = {
 }
 """First character of a longer token → its pattern."""
 _BYTE = compile_later(r"\\x([0-9a-fA-F]{2})")
+_MEMBER = compile_later(rf"\\([dDwWsSh])|({_CHAR})(?:-({_CHAR}))?", re.DOTALL)
+"""A member of a set: a class of characters, or one character or a range."""
 _SPECIAL = compile_later(r"[.^$*+?{}\[\]\\|()]")
 _FEWEST = 2
 """Least number of characters other than digits in a text that locates its digits."""
@@ -333,10 +330,9 @@ def _step(pattern: str, at: int) -> tuple[int, str | None] | None:
     if found is None:
         return None
     try:
-        blind = char != "[" or set_of(found[0]) & DIGITS in (0, DIGITS)
+        return len(found[0]), _SOME_DIGITS if char == "[" and _has_some_digits(found[0]) else None
     except Unknown:
         return None
-    return len(found[0]), None if blind else _SOME_DIGITS
 
 
 def _escape(pattern: str, at: int) -> tuple[int, str | None] | None:
@@ -349,40 +345,23 @@ def _escape(pattern: str, at: int) -> tuple[int, str | None] | None:
     return (2, char) if char and not char.isalnum() else None
 
 
-@cache
-def set_of(token: str) -> int:
-    """Return the bytes that ``token`` matches, letters in both cases, as a sum of ``1 << byte``. Raises ``Unknown``."""
-    taken = _taken(token)
-    return taken | (taken & _SMALL) >> 32 | (taken & _LARGE) << 32
+def _has_some_digits(token: str) -> bool:
+    """Return whether a set matches some digits, but not all. Raises ``Unknown``."""
+    taken = set[int]()
+    for kind, low, high in _MEMBER.findall(token[1:-1].removeprefix("^")):
+        if low:
+            taken.update(range(_code_of(low), _code_of(high or low) + 1))
+        elif kind in "dwS":
+            taken |= _DIGITS
+    return 0 < len(taken & _DIGITS) < len(_DIGITS)
 
 
-def _taken(token: str) -> int:
-    if token[0] != "[":
-        return _ALL & ~(1 << 10) if token == "." else _member(token, 0)[0]
-    taken, at, end = 0, 1 + token.startswith("[^"), len(token) - 1
-    while at < end:
-        low, length = _member(token, at)
-        at += length
-        if token[at] == "-" and at + 1 < end and not low & (low - 1):
-            high, length = _member(token, at + 1)
-            if high & (high - 1) or high < low:
-                raise Unknown
-            low = 2 * high - low
-            at += 1 + length
-        taken |= low
-    return _ALL & ~taken if token[1] == "^" else taken
-
-
-def _member(text: str, at: int) -> tuple[int, int]:
-    """Return the bytes that the escape or character at ``at`` matches, and its length in ``text``."""
-    if text[at] != "\\":
-        return 1 << ord(text[at]), 1
-    char, byte = text[at + 1], _BYTE.match(text, at)
-    if byte is not None:
-        return 1 << int(byte[1], 16), 4
-    taken = _SHORTHANDS.get(char.lower(), 0)
-    if taken:
-        return taken if char.islower() else _ALL & ~taken, 2
-    if char not in _CONTROL and char.isalnum():
+def _code_of(member: str) -> int:
+    """Return the byte that an escape or a character of a set matches. Raises ``Unknown``."""
+    if member[0] != "\\":
+        return ord(member)
+    if len(member) == 4:
+        return int(member[2:], 16)
+    if member[1] not in _CONTROL and member[1].isalnum():
         raise Unknown
-    return 1 << _CONTROL.get(char, ord(char)), 2
+    return _CONTROL.get(member[1], ord(member[1]))

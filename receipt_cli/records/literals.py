@@ -49,8 +49,6 @@ _STRING = {
     '"': compile_later(r'"([^"\\]*+(?:\\.[^"\\]*+)*)"', re.S),
     "'": compile_later(r"'([^'\\]*+(?:\\.[^'\\]*+)*)'", re.S),
 }
-LITERALS = (_NUMBER, _PAIR, _WORD, _ARGUMENT, *_STRING.values())
-"""Patterns that read the digits of an object."""
 _ESCAPE = compile_later(
     r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)", re.S
 )

@@ -5,24 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import chain
 from typing import NamedTuple
 
 from receipt_cli.definitions.failure_markers import Marker
 from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared
-from receipt_cli.grammar.length_sensitivity import Between, lengths_compared
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import DIGITS, MASK
-from receipt_cli.records.literals import LITERALS
 from receipt_cli.scan.extraction import Span
-from receipt_cli.scan.extraction.labelled import LABELS
 
 RUN = compile_later(rb"0+")
 """A run of digits of a masked record."""
-LONGEST = 2000
-WORD = 60
-"""Longest record and longest word, in bytes, for which patterns are checked for length sensitivity."""
 Tried = tuple[Grammar, Rule, bool]
 """(grammar, rule, whether the rule ignores records)."""
 
@@ -69,27 +62,8 @@ class Candidates:
     def __init__(self, rules: Sequence[Tried], markers: Sequence[Marker]) -> None:
         self.rules = rules
         self.markers = markers
-        self.met = 0
-        """Records of known forms on which these rules were tried, or would have been."""
         self.learned = 0
         """Records from which a layout was learned, or for which that failed."""
-        self._lengths: dict[bool, tuple[Between, ...] | None] = {}
-
-    def lengths(self, short_words: bool) -> tuple[Between, ...] | None:
-        """The run lengths that the rules compare in records up to ``LONGEST`` bytes; None if a rule may compare any."""
-        if short_words not in self._lengths:
-            word = WORD if short_words else LONGEST
-            found = [lengths_compared(pattern, LONGEST, word) for pattern in self._patterns()]
-            compared = [one for one in found if one is not None]
-            self._lengths[short_words] = tuple({*chain.from_iterable(compared)}) if len(compared) == len(found) else None
-        return self._lengths[short_words]
-
-    def _patterns(self) -> set[str]:
-        rules = [rule for _, rule, _ in self.rules]
-        patterns = {pattern for rule in rules for pattern in rule.asked}
-        patterns |= {pattern.pattern for pattern in LITERALS if self.has_mapping}
-        labelled = any(rule.event in ("step", "eval") for rule in rules)
-        return patterns | {pattern.pattern.decode("ascii") for pattern in LABELS if labelled}
 
     @cached_property
     def plain(self) -> bool:

@@ -326,9 +326,6 @@ class Engine:
         if self.by_layout and len(record) <= MAX_LENGTH:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
-            if layout is None:
-                candidates = candidates or self._candidates(record)
-                layout = self.layouts.derive(record, masked, candidates, self.prefilter)
         if layout is not None and (layout.any_bar or record == printed):
             outcome = layout.outcome
         else:

@@ -37,8 +37,6 @@ _SECTION = regex_later(
 )
 """A heading of labelled numbers in a line, without digits: ``Train: loss=1.2 acc=0.3 | Val: loss=1.4 acc=0.2``,
 ``loss[ctc=1.2], tot_loss[ctc=1.4]``."""
-LABELS = (_LABELLED, _SECTION)
-"""The patterns that depend on digits; ``_LABEL_END`` treats one digit like several."""
 _OF_TRAINING = regex_later(r"(?<![A-Za-z])(?i:train(?:ing)?|trn)(?![a-z])")
 """A training label in an evaluation line, such as the epoch's mean training loss."""
 _SOURCE = regex_later(rb"\.(?:py|c|cc|cpp|cu|h|hpp|go|rs|java|lua|jl)\Z")
