@@ -21,7 +21,7 @@ import numpy as np
 from receipt_cli.events.table import EventTable, Row, distinct, numbers_in, where
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
-from receipt_cli.numeric.spill import slices
+from receipt_cli.numeric.spill import PIECE, slices
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 
@@ -164,13 +164,13 @@ def _of_ranks(table: EventTable) -> Mask:
             continue
         leader = min(printed, key=lambda rank: (-len(printed[rank]), rank))
         others = [rank for rank in printed if rank != leader]
-        for most in (LOOKED_AT, len(mine)):  # the first records decide mostly
-            some = np.sort(np.concatenate([printed[rank][:most] for rank in (leader, *others)]))
+        begin, end = 0, LOOKED_AT  # the first records decide mostly
+        while others and begin < len(printed[leader]):
+            some = np.sort(np.concatenate([printed[rank][begin:end] for rank in (leader, *others)]))
             prints = _Prints(table.chosen(some))
-            first = {rank: np.searchsorted(some, printed[rank][:most]) for rank in (leader, *others)}
-            others = [rank for rank in others if prints.same(first[leader][: len(first[rank])], first[rank])]
-            if not others:
-                break
+            found = {rank: np.searchsorted(some, printed[rank][begin:end]) for rank in (leader, *others)}
+            others = [rank for rank in others if prints.same(found[leader][: len(found[rank])], found[rank])]
+            begin, end = end, end + PIECE
         for rank in others:
             copies[printed[rank]] = True
     return copies

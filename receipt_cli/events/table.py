@@ -816,12 +816,19 @@ class EventTable:
             return found[0]
         if not found:
             return Column(slice(0, 0), np.empty(0))
-        rows, values = np.concatenate([numbers_in(c.rows) for c in found]), np.concatenate([c.values for c in found])
-        order = np.argsort(rows, kind="stable")
-        rows = rows[order]
-        if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
-            return Column(slice(int(rows[0]), int(rows[-1]) + 1), values[order])
-        return Column(rows, values[order])
+        known = np.zeros(self.count, np.bool_)
+        for column in found:
+            known[column.rows] = True
+
+        def merged(part: slice) -> Floats:
+            held = np.empty(part.stop - part.start)
+            for column in found:
+                first, last = before_in(column.rows, np.array([part.start, part.stop])).tolist()
+                held[numbers_in(chosen(column.rows, slice(first, last))) - part.start] = column.values[first:last]
+            return held[known[part]]
+
+        every = gathered(np.float64, sum(len(column.values) for column in found), map(merged, slices(self.count)))
+        return Column(where(known), every)
 
     def metric_names(self) -> list[str]:
         """Return the names of the metrics that any record prints."""
