@@ -152,9 +152,10 @@ def may_be_another(engine: Engine, body: SegmentBody, detection: Detection) -> b
         return not detection.tie
     grammars, steps = [chosen.grammar for chosen in detection.chosen], _steps_of(detection)
     matched, ignored, undecodable = count_explained(engine, body, grammars)
-    torn = load_generic().min_records - 1 if steps else 0
-    if all(grammar.layer == "benchmark" for grammar in grammars) and matched + ignored + torn >= body.records:
-        return False
+    if all(grammar.layer == "benchmark" for grammar in grammars):
+        torn = load_generic().min_records - 1 if steps else 0
+        if matched + ignored + torn >= body.records:
+            return False
     return wanted(detection) or body.records - matched - ignored - undecodable >= least_of_rival(steps)
 
 

@@ -38,6 +38,7 @@ from receipt_cli.learn.reading import SEVERAL_COUNTS, WHOLE, Reading
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import BAR, NUMBER, RATE, Token
 from receipt_cli.learn.vocabulary import Vocabulary
+from receipt_cli.records.envelope import in_json_string
 
 
 def without(readings: Iterable[Reading], left_out: Iterable[Reading]) -> list[Reading]:
@@ -70,7 +71,8 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     evaluation = spoken or (VALIDATION_LOSS in kinds and LOSS not in kinds)
     bar = any(c.kind in (BAR, RATE) for c in shape.columns[glued + 1 :])
     steps = [c for r, c in zip(roles, shape.columns, strict=True) if r is not None and r.kind == STEP and c.integer and c.drops]
-    doubts = (SEVERAL_COUNTS,) if counter.mode == ABSENT and steps else ()
+    again = (SEVERAL_COUNTS,) if counter.mode == ABSENT and steps else ()
+    doubts = (*again, *(("quoted",) if _is_quoted(shape, counter, metrics) else ()))
     rivals = _rivals(shape, names, roles, metrics, vocabulary)
     return Reading(shape, vocabulary, names, counter, metrics, evaluation, bar, glued, doubts, graded=graded, rivals=rivals)
 
@@ -88,6 +90,12 @@ def _rivals(
         if len(kinds) == 1 and one != other and "perplexity" not in {r.metric for r in metrics.values()}:
             return names[chosen].text, names[at].text
     return ()
+
+
+def _is_quoted(shape: Shape, counter: Counter, metrics: dict[int, Role]) -> bool:
+    """Return whether the first figure stands behind words of a string in a JSON object."""
+    before = b"0".join(shape.literals[: min([*counter.places, *metrics], default=0) + 1])
+    return in_json_string(before) and not before.rstrip().endswith(b'"')
 
 
 def _counts_training(shape: Shape, names: list[Name], vocabulary: Vocabulary) -> bool:
