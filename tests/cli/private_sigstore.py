@@ -145,12 +145,7 @@ class PrivateSigstore:
         leaf = hashlib.sha256(b"\0" + body).digest()
         note = f"log.test - 1\n1\n{b64(leaf)}\n"
         signed = b64(self.signatures.id[:4] + self.signatures.sign(note.encode()))
-        entry = {
-            "body": b64(body),
-            "integratedTime": int(self.now.timestamp()),
-            "logID": self.signatures.id.hex(),
-            "logIndex": 0,
-        }
+        entry = {"body": b64(body), "integratedTime": int(self.now.timestamp()), "logID": self.signatures.id.hex(), "logIndex": 0}
         checkpoint = f"{note}\n— log.test {signed}\n"
         proof = {"checkpoint": checkpoint, "hashes": [], "logIndex": 0, "rootHash": leaf.hex(), "treeSize": 1}
         promise = b64(self.signatures.sign(canonical(entry)))

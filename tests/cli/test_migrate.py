@@ -93,13 +93,7 @@ def test_json_tells_what_would_be_done_field_by_field(receipt: Path, invoke: Cal
     done = invoke("schema", "migrate", receipt, "--json")
     change = {"pointer": "/schema_version", "kind": "changed", "old": "receipt/1.0", "new": NEWEST}
     assert json.loads(done.stdout) == [
-        {
-            "file": str(receipt),
-            "versions": VERSIONS,
-            "written": None,
-            "original_kept": None,
-            "differences": [change],
-        }
+        {"file": str(receipt), "versions": VERSIONS, "written": None, "original_kept": None, "differences": [change]}
     ]
     assert list(receipt.parent.iterdir()) == [receipt]
 

@@ -115,11 +115,7 @@ def test_a_log_cut_and_a_log_that_grew(log: Path, receipt: Path, invoke: Invoke)
 
 @pytest.mark.parametrize(
     ("pointer", "value"),
-    [
-        ("/summary/metrics/loss/mean", 3.25),
-        ("/derivation/grammars/0/chosen_by", "default"),
-        ("/checks/has_steps", None),
-    ],
+    [("/summary/metrics/loss/mean", 3.25), ("/derivation/grammars/0/chosen_by", "default"), ("/checks/has_steps", None)],
 )
 def test_a_changed_receipt(pointer: str, value: object, log: Path, receipt: Path, invoke: Invoke) -> None:
     change(receipt, pointer, value)

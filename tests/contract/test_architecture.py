@@ -172,8 +172,7 @@ def imported_names(source: str) -> tuple[list[tuple[str, int]], list[str]]:
             case ast.Import():
                 names += [(alias.name, node.lineno) for alias in node.names]
             case ast.Call(
-                func=ast.Name(id="__import__" | "import_module") | ast.Attribute(attr="import_module"),
-                args=[first, *_],
+                func=ast.Name(id="__import__" | "import_module") | ast.Attribute(attr="import_module"), args=[first, *_]
             ):
                 if isinstance(first, ast.Constant) and isinstance(first.value, str):
                     names.append((first.value, node.lineno))

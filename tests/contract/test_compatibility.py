@@ -57,10 +57,7 @@ def test_document_is_shown(path: Path, width: int) -> None:
         ("gpu_profile-1.0/valid/matched_lanes.json", ["dense attention", "triton", "41.0 k tok/s", "1.250 times", "confirmed"]),
         ("gpu_profile-1.0/valid/lanes_apart.json", ["CUDA out of memory", "another one ran"]),
         ("gpu_profile-1.0/valid/stream.json", ["ampere_sgemm_128x64_tn", "share busy 40.0 %", "host to device", "memory used"]),
-        (
-            "gpu_profile-1.2/valid/inside_kernels.json",
-            ["128×64×1", "25.0 % – 50.0 %", "(no instruction issued)"],
-        ),
+        ("gpu_profile-1.2/valid/inside_kernels.json", ["128×64×1", "25.0 % – 50.0 %", "(no instruction issued)"]),
         ("gpu_profile-1.0/valid/stream_cut.json", ["not complete", "window_gap"]),
         ("receipt-1.1/valid/import_of_values.json", ["hf-trainer-state", "transformers 5.0.0"]),
         ("header-1.0/valid/full.json", ["header of a run", "8 × NVIDIA H100 80GB HBM3"]),

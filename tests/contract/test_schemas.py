@@ -72,10 +72,7 @@ ADDED = {
     "#/$defs/summary/properties/ranks/additionalProperties": {"median_step_time_s", "straggles"},
 }
 """Fields of a receipt that a later minor version added where an earlier one has others."""
-ADDED_TO_HEADERS = {
-    "#/$defs/header": {"data"},
-    "#/$defs/header/properties/model": {"parameter_digest"},
-}
+ADDED_TO_HEADERS = {"#/$defs/header": {"data"}, "#/$defs/header/properties/model": {"parameter_digest"}}
 ADDED_TO_PROFILES = {"#/properties/events": {"stall_reasons"}, "#/$defs/kernel": {"launch"}}
 """The same of a GPU profile."""
 
@@ -173,14 +170,7 @@ def test_missing_index_is_refused(copied: Path):
         list_schemas()
 
 
-ENTRY = {
-    "kind": "a",
-    "version": "1.0",
-    "path": "a/v1.json",
-    "status": "draft",
-    "since": "0.1.0",
-    "sha256": "0" * 64,
-}
+ENTRY = {"kind": "a", "version": "1.0", "path": "a/v1.json", "status": "draft", "since": "0.1.0", "sha256": "0" * 64}
 BROKEN_INDEX = [{"more": 1}, {"schemas": ["a"]}, {"schemas": [{k: v for k, v in ENTRY.items() if k != "since"}]}]
 
 

@@ -123,11 +123,7 @@ def test_a_message_of_the_lint_is_explained(before: str, after: str, message: st
     assert not unexplained
 
 
-NOT_TRIED = {
-    "over … s for its own sample",
-    "evidence cannot compare …",
-    "aliases are not allowed",
-}
+NOT_TRIED = {"over … s for its own sample", "evidence cannot compare …", "aliases are not allowed"}
 
 
 def test_every_message_of_the_page_is_one_of_the_lint() -> None:

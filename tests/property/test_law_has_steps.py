@@ -129,11 +129,7 @@ def test_a_known_trainer_whose_log_breaks_off_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "lines",
-    [
-        ["Step 800/3000; acc:  69.58; loss: 14.93; lr: 0.00100"],
-        ["Step 50, Loss: 4.8445", "Step 100, Loss: 4.0545"],
-    ],
+    "lines", [["Step 800/3000; acc:  69.58; loss: 14.93; lr: 0.00100"], ["Step 50, Loss: 4.8445", "Step 100, Loss: 4.0545"]]
 )
 def test_one_or_two_records_of_an_unambiguous_form_are_read(lines: list[str]) -> None:
     document = receipt_of("".join(f"{line}\n" for line in lines))

@@ -100,10 +100,7 @@ def test_a_label_without_a_number_is_named(form: str, text: str, where: set[int]
 
 @pytest.mark.parametrize(
     ("form", "text"),
-    [
-        *((form, text) for form in ("nanogpt", "mlx-lm") for text in ("?", "?????", "<hidden>", "err")),
-        ("script", "e+"),
-    ],
+    [*((form, text) for form in ("nanogpt", "mlx-lm") for text in ("?", "?????", "<hidden>", "err")), ("script", "e+")],
 )
 def test_a_label_without_a_number_is_named_of_a_strict_rule(form: str, text: str) -> None:
     withheld(receipt_of(lines_of(form, lambda n: ("", LOSSES[n] if n != 5 else text))))

@@ -39,10 +39,7 @@ def figures(document: dict[str, Any]) -> object:
 
 @settings(max_examples=costly(60), deadline=None)
 @given(
-    name=st.sampled_from([*TRAINERS, *OWN]),
-    other=st.sampled_from([*TRAINERS]),
-    at=st.integers(0, COUNT),
-    count=st.integers(1, 6),
+    name=st.sampled_from([*TRAINERS, *OWN]), other=st.sampled_from([*TRAINERS]), at=st.integers(0, COUNT), count=st.integers(1, 6)
 )
 def test_quoted_lines_of_another_trainer_change_nothing(name: str, other: str, at: int, count: int) -> None:
     own = {**TRAINERS, **OWN}[name]

@@ -48,12 +48,7 @@ def test_metrics_come_in_id_order_with_their_aliases():
     registry = parse_registry(registry_text(TIME, LOSS), "r.yaml")
     assert [metric.id for metric in registry.metrics] == [1, 40]
     assert registry.by_name["step_time_s"].aliases == (Alias("dt", "a", "ms"),)
-    assert registry.by_alias == {
-        "dt": "step_time_s",
-        "lm loss": "loss",
-        "loss": "loss",
-        "step_time_s": "step_time_s",
-    }
+    assert registry.by_alias == {"dt": "step_time_s", "lm loss": "loss", "loss": "loss", "step_time_s": "step_time_s"}
     assert registry.version == 1
 
 
@@ -71,11 +66,7 @@ BROKEN = [
     ("aliases_is_text", registry_text(changed(LOSS, aliases="lm loss")), "aliases is not a list"),
     ("alias_is_text", registry_text(changed(LOSS, aliases=["lm loss"])), "an alias must have"),
     ("alias_without_trainer", registry_text(changed(LOSS, aliases=[{"spelling": "l"}])), "an alias must have"),
-    (
-        "alias_with_blank",
-        registry_text(changed(LOSS, aliases=[{"spelling": " l", "trainer": "a"}])),
-        "without outer blanks",
-    ),
+    ("alias_with_blank", registry_text(changed(LOSS, aliases=[{"spelling": " l", "trainer": "a"}])), "without outer blanks"),
     (
         "alias_in_unknown_unit",
         registry_text(changed(LOSS, aliases=[{"spelling": "l", "trainer": "a", "printed_in": "furlong"}])),

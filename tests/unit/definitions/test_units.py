@@ -69,8 +69,7 @@ HMS = [
 
 
 @pytest.mark.parametrize(
-    ("text", "unit", "want"),
-    [*EXACT, *((*row, None) for row in REFUSED), *((text, "hms", want) for text, want in HMS)],
+    ("text", "unit", "want"), [*EXACT, *((*row, None) for row in REFUSED), *((text, "hms", want) for text, want in HMS)]
 )
 def test_a_number_is_scaled_exactly_or_not_read(text: str, unit: str | None, want: float | None) -> None:
     assert read_number(text, unit) == want

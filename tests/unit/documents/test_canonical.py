@@ -31,8 +31,7 @@ def test_they_are_those_of_the_standard_library(document: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(
-    "document",
-    [{}, {"a": ()}, {"a": (1, [])}, {"a": Counter("ab")}, {1: "a", None: 2}, {"a": Level.LOW}, {"a": 1e16, "b": -0.0}],
+    "document", [{}, {"a": ()}, {"a": (1, [])}, {"a": Counter("ab")}, {1: "a", None: 2}, {"a": Level.LOW}, {"a": 1e16, "b": -0.0}]
 )
 def test_so_are_those_of_other_containers_and_keys(document: Any) -> None:
     assert canonical_bytes(document) == expected(document)

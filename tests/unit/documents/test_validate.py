@@ -96,10 +96,7 @@ def test_every_check_of_values_and_versions_has_an_example():
     assert {name(path) for path in INVALID} == {f"{k}/{stem}" for k, table in EXPECTED.items() for stem in table}
     shown = {entry["rule"] for table in EXPECTED.values() for entry in table.values()}
     assert {"json_value", "duplicate_key", "schema_version", "unknown_kind"} <= shown
-    assert {rule for rule in shown if rule.startswith("schema.")} >= {
-        "schema.required",
-        "schema.additionalProperties",
-    }
+    assert {rule for rule in shown if rule.startswith("schema.")} >= {"schema.required", "schema.additionalProperties"}
 
 
 @pytest.mark.parametrize("path", [path for path in VALID if path.parents[1].name.startswith("receipt-")], ids=name)
@@ -128,10 +125,7 @@ def test_newer_minor_is_read_with_notes():
 
 
 def test_same_minor_with_unknown_fields_is_invalid():
-    document = {
-        **read(EXAMPLES / "receipt-1.0" / "valid" / "newer_minor.json"),
-        "schema_version": "receipt/1.0",
-    }
+    document = {**read(EXAMPLES / "receipt-1.0" / "valid" / "newer_minor.json"), "schema_version": "receipt/1.0"}
     found = {f.pointer for f in errors(validate_document(document)) if f.rule == "schema.additionalProperties"}
     assert found == {"/carbon", "/run/queue", "/header/site", "/summary/steps/micro_count"}
 

@@ -104,14 +104,7 @@ def test_a_number_beyond_float64_is_infinite() -> None:
     assert [figures[name]["nonfinite_count"] for name in ("huge", "low", "fine")] == [1, 1, 0]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"header": {"git": {}}},
-        {"run": {"name": ""}},
-        {"run": {"exit_code": "0"}},
-    ],
-)
+@pytest.mark.parametrize("options", [{"header": {"git": {}}}, {"run": {"name": ""}}, {"run": {"exit_code": "0"}}])
 def test_what_was_stated_wrongly_shows_at_the_start(options: dict[str, object]) -> None:
     tracker = TemporalPerformanceTracker(**options)  # type: ignore[arg-type]
     with pytest.raises(NotConforming):

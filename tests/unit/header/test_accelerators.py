@@ -42,10 +42,7 @@ def inventory(environ: dict[str, str]) -> tuple[Any, list[str]]:
     ("output", "want"),
     [
         ("Tesla T4, 15360\n", [{"name": "Tesla T4", "count": 1, "memory_bytes": 15360 * MIB}]),
-        (
-            "NVIDIA H100 80GB HBM3, 81559\n" * 8,
-            [{"name": "NVIDIA H100 80GB HBM3", "count": 8, "memory_bytes": 81559 * MIB}],
-        ),
+        ("NVIDIA H100 80GB HBM3, 81559\n" * 8, [{"name": "NVIDIA H100 80GB HBM3", "count": 8, "memory_bytes": 81559 * MIB}]),
         (
             "A, 100\nB, 200\nA, 100\nA, 300\n",
             [
@@ -117,10 +114,7 @@ CARD = {"VRAM Total Memory (B)": "206141652992", "VRAM Total Used Memory (B)": "
         ),
         (
             {f"card{n}": {"Card Series": "B" if n == 2 else "A"} for n in (10, 2)},
-            [
-                {"name": "B", "count": 1, "memory_bytes": None},
-                {"name": "A", "count": 1, "memory_bytes": None},
-            ],
+            [{"name": "B", "count": 1, "memory_bytes": None}, {"name": "A", "count": 1, "memory_bytes": None}],
         ),
     ],
 )

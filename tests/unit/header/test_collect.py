@@ -26,13 +26,7 @@ def file_of(*facts: HeaderFact) -> dict[str, Any]:
 
 
 def header_of(**given: Any) -> dict[str, Any]:
-    defaults: dict[str, Any] = {
-        "environ": {},
-        "header_file": None,
-        "log_facts": [],
-        "here": None,
-        "now": None,
-    }
+    defaults: dict[str, Any] = {"environ": {}, "header_file": None, "log_facts": [], "here": None, "now": None}
     header, notes = collect_header(**defaults | given)
     assert all(isinstance(note, str) and note for note in notes)
     return header

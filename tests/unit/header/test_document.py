@@ -5,13 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.header.document import (
-    ShapeError,
-    facts_of,
-    merge,
-    parse_object,
-    unknown_note,
-)
+from receipt_cli.header.document import ShapeError, facts_of, merge, parse_object, unknown_note
 from receipt_cli.header.values import LEAVES, OPEN_MAPS, HeaderFact, checked, is_pointer
 from receipt_cli.problems import pointer, split_pointer, value_at
 
@@ -45,14 +39,7 @@ FULL: dict[str, Any] = {
         "cpu_count": 176,
         "ram_bytes": 1014394101760,
     },
-    "parallelism": {
-        "world_size": 8,
-        "data": 8,
-        "tensor": 1,
-        "pipeline": 1,
-        "context": 1,
-        "expert": 1,
-    },
+    "parallelism": {"world_size": 8, "data": 8, "tensor": 1, "pipeline": 1, "context": 1, "expert": 1},
     "model": {"architecture": "gpt2", "parameter_count": 124439808},
     "seeds": {"seed": 1337},
     "flags": {"precision": "bf16", "z/ero~1": True},
@@ -158,11 +145,7 @@ def test_a_value_of_the_wrong_type_is_refused(pointer: str, value: object, why: 
         ("/git/message", "tab\there \x1b[1mbold\ud800", "tab here  [1mbold"),
         ("/git/message", "one\u2028two \u202ethree", "one two three"),
         ("/execution/compile_requested", True, True),
-        (
-            "/execution/attention",
-            {"requested": "fa3", "observed": None},
-            {"observed": None, "requested": "fa3"},
-        ),
+        ("/execution/attention", {"requested": "fa3", "observed": None}, {"observed": None, "requested": "fa3"}),
         ("/software/packages", {"b": "1", "a": "2", "c": None}, {"a": "2", "b": "1"}),
         (
             "/hardware/accelerators",

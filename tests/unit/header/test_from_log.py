@@ -20,31 +20,16 @@ from receipt_cli.header.document import LogFact, log_facts, merge
         ({"precision": ("bf16", 7)}, {"/flags/precision": ("bf16", "log:7")}),
         ({"samples_per_step": (480.0, 7)}, {"/flags/global_batch_size": (480, "log:7")}),
         ({"tokens_per_step": (491520, 7)}, {"/flags/tokens_per_step": (491520, "log:7")}),
-        (
-            {"gradient_accumulation_steps": (5, 7)},
-            {"/flags/gradient_accumulation_steps": (5, "log:7")},
-        ),
+        ({"gradient_accumulation_steps": (5, 7)}, {"/flags/gradient_accumulation_steps": (5, "log:7")}),
         ({"trainer": ("nanogpt", 9)}, {"/software/trainer": ("nanogpt", "log:9")}),
-        (
-            {"trainer": ("axolotl", 9), "trainer_version": ("0.13.0", 4)},
-            {"/software/trainer": ("axolotl 0.13.0", "log:4")},
-        ),
+        ({"trainer": ("axolotl", 9), "trainer_version": ("0.13.0", 4)}, {"/software/trainer": ("axolotl 0.13.0", "log:4")}),
         (
             {"accelerator_name": ("NVIDIA H100", 2)},
             {"/hardware/accelerators": ([{"name": "NVIDIA H100", "count": None, "memory_bytes": None}], "log:2")},
         ),
         (
-            {
-                "accelerator_count": (8, 1),
-                "accelerator_memory_bytes": (85 * 10**9, 3),
-                "accelerator_name": ("NVIDIA H100", 2),
-            },
-            {
-                "/hardware/accelerators": (
-                    [{"name": "NVIDIA H100", "count": 8, "memory_bytes": 85 * 10**9}],
-                    "log:2",
-                )
-            },
+            {"accelerator_count": (8, 1), "accelerator_memory_bytes": (85 * 10**9, 3), "accelerator_name": ("NVIDIA H100", 2)},
+            {"/hardware/accelerators": ([{"name": "NVIDIA H100", "count": 8, "memory_bytes": 85 * 10**9}], "log:2")},
         ),
         (
             {"accelerator_count": (8, 1)},

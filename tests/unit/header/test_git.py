@@ -39,12 +39,7 @@ def run(folder: Path, *arguments: str, **variables: str) -> str:
     }
     options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     done = subprocess.run(
-        ["git", *options, *arguments],
-        cwd=folder,
-        env=os.environ | variables,
-        capture_output=True,
-        check=True,
-        timeout=30,
+        ["git", *options, *arguments], cwd=folder, env=os.environ | variables, capture_output=True, check=True, timeout=30
     )
     return done.stdout.decode().strip()
 
@@ -120,8 +115,7 @@ def touch(repo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("edit", "dirty"),
-    [(change, True), (stage, True), (add_new, True), (delete, True), (leave_untracked, False), (touch, False)],
+    ("edit", "dirty"), [(change, True), (stage, True), (add_new, True), (delete, True), (leave_untracked, False), (touch, False)]
 )
 def test_dirty_is_a_tracked_change(repo: Path, edit: Callable[[Path], None], dirty: bool) -> None:
     edit(repo)
@@ -165,12 +159,7 @@ def test_a_submodule_is_a_repository_and_part_of_the_state_around_it(repo: Path,
     run(outer, "submodule", "add", "-q", str(repo), "lib")
     run(outer, "commit", "-q", "-m", "Add lib")
     inner = outer / "lib"
-    assert facts(inner)[0] == {
-        "commit": head(repo),
-        "branch": "main",
-        "dirty": False,
-        "message": "Train longer",
-    }
+    assert facts(inner)[0] == {"commit": head(repo), "branch": "main", "dirty": False, "message": "Train longer"}
     assert facts(outer)[0]["dirty"] is False
     (inner / "untracked").write_text("")
     assert facts(outer)[0]["dirty"] is False
@@ -338,11 +327,7 @@ def test_a_missing_object_leaves_the_message_unknown(repo: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "want"),
-    [
-        ("x" * 100, "x" * 80),
-        ("Grüße an alle", "Grüße an alle"),
-        ("\n\n  Late first line\nmore", "Late first line"),
-    ],
+    [("x" * 100, "x" * 80), ("Grüße an alle", "Grüße an alle"), ("\n\n  Late first line\nmore", "Late first line")],
 )
 def test_the_message_is_one_short_line(repo: Path, text: str, want: str) -> None:
     run(repo, "commit", "-q", "--allow-empty", "--cleanup=verbatim", "-m", text)

@@ -37,10 +37,7 @@ NASTY = (
 )
 TEXTS = st.one_of(st.sampled_from(NASTY), st.text(max_size=40))
 NUMBERS = st.one_of(
-    st.integers(-5, 10**6),
-    st.integers(),
-    st.floats(),
-    st.sampled_from([0, 10**400, -(10**400), 1e308, -1e308, 5e-324]),
+    st.integers(-5, 10**6), st.integers(), st.floats(), st.sampled_from([0, 10**400, -(10**400), 1e308, -1e308, 5e-324])
 )
 LEAVES = st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS, st.lists(st.none()), st.just({}))
 NAMES = st.one_of(st.sampled_from(["loss", "tokens_per_s", "step_time_s", "x_bytes", "y_ratio", "_s", "flops_per_s"]), TEXTS)
@@ -81,8 +78,7 @@ header = record(
     sources=either(st.dictionaries(st.sampled_from(["/git", "/software", "/model/parameter_count", "x"]), text)),
 )
 details = record(
-    count=number,
-    first=listed(record(line_number=number, grammar=text, rule=text, detail=text, kind=text, excerpt=text)),
+    count=number, first=listed(record(line_number=number, grammar=text, rule=text, detail=text, kind=text, excerpt=text))
 )
 documents = st.fixed_dictionaries(
     {},

@@ -13,14 +13,7 @@ from receipt_cli.render.style import Style
 
 def statistic(window: str, *values: float | None, **more: Any) -> dict[str, Any]:
     names = ("first", "last", "min", "max", "mean", "median")
-    base = {
-        "id": 1,
-        "window": window,
-        "scope": None,
-        "definition": None,
-        "record_count": 90,
-        "nonfinite_count": 0,
-    }
+    base = {"id": 1, "window": window, "scope": None, "definition": None, "record_count": 90, "nonfinite_count": 0}
     return {**base, **dict(zip(names, values, strict=True)), **more}
 
 
@@ -97,12 +90,7 @@ def failed() -> dict[str, Any]:
     document = copy.deepcopy(HEALTHY)
     document["run"] = dict.fromkeys(HEALTHY["run"])
     document["header"] = {"software": {"trainer": {"name": "nanochat", "version": None}}}
-    document["checks"] |= {
-        "no_oom": False,
-        "zero_exit_code": None,
-        "completed": False,
-        "throughput_consistent": False,
-    }
+    document["checks"] |= {"no_oom": False, "zero_exit_code": None, "completed": False, "throughput_consistent": False}
     summary = document["summary"]
     summary["steps"] |= {"last": 14001, "record_count": 14002, "restart_count": 2, "superseded_count": 340}
     derived = statistic("steady", 26478.0, 2202468.0, 2100000.0, 2220000.0, 2.198e6, 2.2e6)

@@ -78,14 +78,7 @@ def test_a_stream_without_a_file_or_closed() -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "want"),
-    [
-        ("utf-8", True),
-        ("UTF8", True),
-        ("ascii", False),
-        ("latin-1", False),
-        (None, False),
-        ("no such", False),
-    ],
+    [("utf-8", True), ("UTF8", True), ("ascii", False), ("latin-1", False), (None, False), ("no such", False)],
 )
 def test_unicode(encoding: str | None, want: bool) -> None:
     assert Style.detect(Stream(True, encoding), environ={}).unicode is want

@@ -42,11 +42,7 @@ def test_wide_characters_are_aligned_and_no_text_is_markup() -> None:
 
 
 def test_columns_are_dropped_in_order() -> None:
-    columns = [
-        Column("name", least=4),
-        Column("first", right=True, drop=1),
-        Column("mean", right=True, drop=2),
-    ]
+    columns = [Column("name", least=4), Column("first", right=True, drop=1), Column("mean", right=True, drop=2)]
     row = [[Span("abcdefgh" * 4), Span("1.000"), Span("2.000")]]
 
     def texts(room: int) -> list[str]:
