@@ -1,8 +1,9 @@
-"""Differences between documents, verification and dry runs in the terminal."""
+"""Differences between documents, schemas and receipts, verification and dry runs in the terminal."""
 
 from dataclasses import replace
 
 from receipt_cli.documents.diff import differences
+from receipt_cli.documents.schema_fields import Change, Field
 from receipt_cli.render.console import Page
 from receipt_cli.render.differences import (
     MOST,
@@ -14,6 +15,7 @@ from receipt_cli.render.differences import (
     render_verification,
     write_differences,
 )
+from receipt_cli.render.schema import render_changes, render_fields
 from receipt_cli.render.style import Style
 
 STYLE = Style(width=100)
@@ -72,3 +74,25 @@ def test_a_batch_in_words() -> None:
     assert render_quarantine([], 0, STYLE) == ""
     page = render_quarantine([("a.log", "empty")], 2, STYLE, "receipt store quarantine")
     assert "… and 1 more: receipt store quarantine" in page
+
+
+NARROW = Style(width=80)
+
+
+def test_a_field_has_its_type_unit_and_description() -> None:
+    kind = Field("/kind", ("string",), True, "", {"enum": ["a", "b"]})
+    fields = [Field("/time_s", ("number",), False, "How long it took."), kind]
+    lines = render_fields(fields, NARROW).splitlines()
+    assert lines[0].split()[:2] == ["/time_s", "number"] and lines[0].endswith(", optional")
+    assert lines[1] == "    How long it took."
+    assert lines[-1] == "    one of a, b"
+
+
+def test_changes_begin_with_the_verdict() -> None:
+    added = Change("/a", "added", "field", None, "string", True)
+    removed = Change("/b", "removed", "field", "string", None, False)
+    assert render_changes("x/1.0", "x/1.1", [], NARROW) == "x/1.0 and x/1.1 hold the same fields\n"
+    assert render_changes("x/1.0", "x/1.1", [added], NARROW).startswith("compatible: ")
+    page = render_changes("x/1.0", "x/2.0", [added, removed], NARROW)
+    assert page.startswith("not compatible: ")
+    assert page.endswith("2 changes, 1 of them not allowed in a minor version\n")

@@ -1,8 +1,9 @@
-"""Named parts of patterns, and patterns on several lines."""
+"""Named parts of patterns, patterns on several lines, and those that match at the start alone."""
 
 import pytest
 import regex
 
+from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.parse import PARTS, abbreviate, expand
 
 
@@ -33,3 +34,16 @@ def test_line_breaks_and_what_indents_the_next_line_are_layout() -> None:
 def test_an_abbreviated_pattern_expands_to_itself(pattern: str) -> None:
     short = abbreviate(pattern)
     assert "(?&" in short and expand(short) == pattern
+
+
+def test_no_rule_at_the_start_matches_elsewhere() -> None:
+    rules = [(g, rule) for g in shipped(with_samples=True) for rule in (*g.rules, *g.ignore)]
+    lines = [line.encode() for _, rule in rules for sample in rule.samples for line in sample.line.split("\n")]
+    found = 0
+    for rule in (rule for _, rule in rules if rule.pattern and rule.at_start):
+        for line in (line for line in lines if any(literal in line for literal in rule.literals)):
+            for text in (line, b"x" + line, b"\n" + line):
+                match = rule.start.search(text)
+                assert (match is None) == (rule.start.match(text) is None)
+                found += match is not None
+    assert found > 100
