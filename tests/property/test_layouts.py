@@ -1,5 +1,6 @@
 """Reading by layout and by the kernel gives what the patterns give, record for record: shipped, generated and mutated."""
 
+import hashlib
 import random
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.identity import find_difference, mutate, read_both
 from receipt_cli.definitions.failure_markers import load_catalogue
-from receipt_cli.grammar.catalog import shipped
+from receipt_cli.grammar.catalog import get_grammar, shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.scan.engine import Engine
@@ -54,6 +55,15 @@ def test_every_sample_of_steps_has_layouts(number: int) -> None:
         cache.add = lambda masked, layout, candidates, tried=tried: tried.append(layout)  # type: ignore[method-assign, misc]
         engine.read(SegmentBody(), line + b"\n")
         assert None not in tried, line
+
+
+@pytest.mark.parametrize("words", [1, 7, 200, 600])
+def test_records_with_a_word_that_varies(words: int) -> None:
+    """Their layouts are learned while that may pay."""
+    letters = str.maketrans("0123456789", "ghijklmnop")
+    varying = [hashlib.sha256(b"%d" % n).hexdigest().translate(letters)[:12] for n in range(words)]
+    lines = [f"{varying[n % words]} iter {n}: loss {3 - n / 999:.4f}, time 100.00ms, mfu 40.00%\n" for n in range(600)]
+    assert_same([get_grammar("nanogpt@v1")], ["".join(lines).encode()])
 
 
 WORDS = ["loss", "acc@1", "E2E latency", "lr", "fp8 scale", "step time", "grad norm", "top5", "Übung", "x"]

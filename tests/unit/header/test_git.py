@@ -195,22 +195,20 @@ def test_a_repository_without_commits(tmp_path: Path) -> None:
     assert facts(folder)[0]["dirty"] is True
 
 
-def test_a_repository_of_another_owner_is_read_as_far_as_files_tell(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("variable", "value", "why"),
+    [
+        ("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1", "the repository belongs to another user (git's safe.directory can allow it)"),
+        ("PATH", "no-such-folder", "there is no git program on PATH"),
+    ],
+)
+def test_where_git_cannot_be_asked_the_files_are_read(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, why: str
+) -> None:
     commit = head(repo)
-    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    values, notes = facts(repo)
-    assert values == {"commit": commit, "branch": "main", "dirty": None, "message": None}
-    why = "the repository belongs to another user (git's safe.directory can allow it)"
-    assert notes == [f"git: message unknown: {why}", f"git: dirty unknown: {why}"]
-
-
-def test_without_a_git_program_the_files_are_read(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit = head(repo)
-    monkeypatch.setenv("PATH", str(repo))
-    values, notes = facts(repo)
-    assert values == {"commit": commit, "branch": "main", "dirty": None, "message": None}
-    why = "there is no git program on PATH"
-    assert notes == [f"git: message unknown: {why}", f"git: dirty unknown: {why}"]
+    monkeypatch.setenv(variable, value)
+    want = {**UNKNOWN, "commit": commit, "branch": "main"}
+    assert facts(repo) == (want, [f"git: message unknown: {why}", f"git: dirty unknown: {why}"])
 
 
 def test_gitpython_loads_without_a_git_program(repo: Path) -> None:
