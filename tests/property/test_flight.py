@@ -1,46 +1,17 @@
-"""Whatever a recorded session has become: a valid GPU profile, or an error of ours that is no bug."""
+"""Batches of a recorded session, whatever they hold and in any order; other bytes tries the fuzz target ``flight``."""
 
 import gzip
-import io
 import json
-from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.documents.canonical import canonical_bytes
-from receipt_cli.documents.validate import validate_document
-from receipt_cli.errors import ExitCode, ReceiptError
-from receipt_cli.gpu_profile.document import build_document
-from receipt_cli.gpu_profile.files import list_streams
 from receipt_cli.gpu_profile.format import BATCHES
-from receipt_cli.gpu_profile.nsys import read_report
-from receipt_cli.gpu_profile.session import read_session
 from receipt_cli.gpu_profile.spans import Spans
-from receipt_cli.gpu_profile.stream import StreamProblems
+from tests.fuzz.targets.flight import profile
 
-FLIGHT = Path(__file__).resolve().parents[2] / "fixtures" / "flight"
-Streams = list[tuple[str, bytes]]
-
-
-def plain(path: Path) -> bytes:
-    data = path.read_bytes()
-    return gzip.decompress(data) if path.suffix == ".gz" and data else data
-
-
-def recording(folder: str) -> Streams:
-    """The files of a fixture, decompressed, by the names that they have without ``.gz``."""
-    found = [path for path in sorted((FLIGHT / folder).rglob("*")) if ".log" in path.name]
-    return [(path.relative_to(FLIGHT / folder).as_posix().removesuffix(".gz"), plain(path)) for path in found]
-
-
-RECORDINGS: list[Streams] = [
-    *(recording(folder) for folder in ("trace", "killed", "fat")),
-    [("pairs.ndjson", (FLIGHT / "pairs.ndjson").read_bytes())],
-]
+TRACE = Path(__file__).resolve().parents[2] / "fixtures" / "flight" / "trace"
 ODD = (
     st.none()
     | st.booleans()
@@ -53,43 +24,8 @@ ODD = (
 )
 
 
-def opener(data: bytes) -> Callable[[], BinaryIO]:
-    return partial(io.BytesIO, data)
-
-
-def profile(streams: Streams) -> dict[str, Any] | None:
-    """Return the document of ``streams``, or None where they are refused as they may be."""
-    try:
-        session = read_session(list_streams([(name, opener(data)) for name, data in streams]), StreamProblems())
-    except ReceiptError as error:
-        assert error.exit_code in (ExitCode.INPUT, ExitCode.GRAMMAR), error.render()
-        return None
-    document = build_document(session)
-    findings = [finding for finding in validate_document(json.loads(canonical_bytes(document))) if finding.severity == "error"]
-    assert not findings, findings[:3]
-    lines = sum(line.strip() != b"" for _, data in streams for line in data.split(b"\n"))
-    if any(problem["kind"] == "damaged_file" for problem in document["derivation"]["problems"]["first"]):
-        lines = 0  # the bytes begin like a compressed file, and nothing of them can be read
-    assert sum(document["derivation"]["records"].values()) == lines
-    return document
-
-
 @st.composite
-def changed_bytes(draw: st.DrawFn, recordings: Sequence[Streams] = tuple(RECORDINGS)) -> Streams:
-    """A recording with bytes removed, repeated and replaced."""
-    streams = [(name, bytearray(data)) for name, data in draw(st.sampled_from(recordings))]
-    for _ in range(draw(st.integers(1, 5))):
-        _, data = draw(st.sampled_from(streams))
-        start = draw(st.integers(0, len(data)))
-        end = min(len(data), start + draw(st.integers(0, 80)))
-        data[start:end] = draw(
-            st.binary(max_size=6) | st.sampled_from([b"", b"NaN", b"{", b"]", b"\n", b'"', b"1e999", bytes(data[start:end]) * 2])
-        )
-    return [(name, bytes(data)) for name, data in streams]
-
-
-@st.composite
-def made_batches(draw: st.DrawFn) -> Streams:
+def made_batches(draw: st.DrawFn) -> bytes:
     """A batch of any type whose columns and rows are anything."""
     kind = draw(st.sampled_from(sorted(BATCHES)))
     known = [*BATCHES[kind].needed, *sorted(BATCHES[kind].others), "tomorrow"]
@@ -108,38 +44,23 @@ def made_batches(draw: st.DrawFn) -> Streams:
         "columns": columns,
         "rows": rows,
     }
-    return [("device.log", json.dumps(record).encode() + b"\n")]
+    return json.dumps(record).encode() + b"\n"
 
 
 @given(made_batches())
 @settings(max_examples=200)
-def test_any_batch_gives_a_valid_document(streams: Streams) -> None:
-    profile(streams)
-
-
-@given(changed_bytes([[("nsys.csv", (FLIGHT / "nsys-stats.csv").read_bytes())]]))
-@settings(max_examples=150)
-def test_other_bytes_of_a_table_give_a_valid_document_or_an_error_of_ours(streams: Streams) -> None:
-    try:
-        document = read_report([(name, opener(data)) for name, data in streams])
-    except ReceiptError as error:
-        assert error.exit_code == ExitCode.INPUT
-        return
-    assert not [finding for finding in validate_document(json.loads(canonical_bytes(document))) if finding.severity == "error"]
-    lines = sum(line.strip() != b"" for _, data in streams for line in data.split(b"\n"))
-    if any(problem["kind"] == "damaged_file" for problem in document["derivation"]["problems"]["first"]):
-        lines = 0  # the bytes begin like a compressed file, and nothing of them can be read
-    assert sum(document["derivation"]["records"].values()) == lines
+def test_any_batch_gives_a_valid_document(record: bytes) -> None:
+    profile({"device.log": record})
 
 
 @given(st.data())
 def test_the_order_of_files_and_of_records_does_not_count(data: st.DataObject) -> None:
     """Names may come after the rows that need them, and the records of a channel in any order."""
-    streams = data.draw(st.sampled_from(RECORDINGS[:1]))
+    streams = {path.name.removesuffix(".gz"): gzip.decompress(path.read_bytes()) for path in TRACE.glob("*.log.gz")}
     told = profile(streams)
-    shuffled = [(name, b"".join(data.draw(st.permutations(text.splitlines(keepends=True))))) for name, text in streams]
-    again = profile(data.draw(st.permutations(shuffled)))
-    assert again["events"] == told["events"]
+    shuffled = {name: b"".join(data.draw(st.permutations(text.splitlines(keepends=True)))) for name, text in streams.items()}
+    again = profile({name: shuffled[name] for name in data.draw(st.permutations(sorted(shuffled)))})
+    assert told is not None and again is not None and again["events"] == told["events"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 60)), max_size=80), st.integers(1, 7), st.integers(1, 9))
