@@ -42,6 +42,12 @@ class Done:
 Invoke = Callable[..., Done]
 
 
+def tree(store: Path) -> dict[str, bytes]:
+    """Return everything in a store but its cache."""
+    paths = (path for path in store.rglob("*") if path.is_file() and ".cache" not in path.parts)
+    return {path.relative_to(store).as_posix(): path.read_bytes() for path in paths}
+
+
 @pytest.fixture
 def invoke(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Invoke:
     """Call ``receipt`` in this process."""

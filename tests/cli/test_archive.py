@@ -20,7 +20,7 @@ from receipt_cli.store.index import open_store
 from receipt_cli.store.kept_rows import keep_rows
 from receipt_cli.store.places import Place, describe
 
-from .conftest import ROOT, Invoke
+from .conftest import ROOT, Invoke, tree
 
 LOGS = ROOT / "fixtures" / "logs"
 TWO_RUNS = LOGS / "hf-trainer" / "nohup-two-runs-v5.log"
@@ -46,11 +46,6 @@ def derive(archive: Path, store: Path, manner: Manner | None = None, **templates
 
 def ask(store: Path, sql: str) -> list[tuple[Any, ...]]:
     return list(open_store(store).ask(sql).rows)
-
-
-def tree(store: Path) -> dict[str, bytes]:
-    paths = (path for path in store.rglob("*") if path.is_file() and ".cache" not in path.parts)
-    return {path.relative_to(store).as_posix(): path.read_bytes() for path in paths}
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.receipts.production import Request, produce
 
-from .conftest import ROOT, Done, Invoke
+from .conftest import ROOT, Done, Invoke, tree
 
 LOGS = ROOT / "fixtures" / "logs"
 PICKED = ("hf-trainer/crash-resumed-v5.log", "hf-trainer/bar-merged-v5.log", "accelerate/no-trainer-1.15.log")
@@ -45,12 +45,6 @@ def archive(tmp_path: Path) -> Path:
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the archive count as old."""
     monkeypatch.setattr("receipt_cli.batch.discovery.SETTLED_S", -1e9)
-
-
-def tree(store: Path) -> dict[str, bytes]:
-    """Everything in a store but its cache."""
-    paths = (path for path in store.rglob("*") if path.is_file() and ".cache" not in path.parts)
-    return {path.relative_to(store).as_posix(): path.read_bytes() for path in paths}
 
 
 def lines(done: Done) -> Lines:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from .conftest import ROOT, Invoke
+from .conftest import ROOT, Invoke, tree
 
 pytestmark = [
     pytest.mark.slow,
@@ -36,11 +36,6 @@ found = sorted((n, r if isinstance(r, int) else r.why) for n, r in engine.run(wo
 engine.close()
 print(found)
 """
-
-
-def tree(store: Path) -> dict[str, bytes]:
-    paths = (path for path in store.rglob("*") if path.is_file() and ".cache" not in path.parts)
-    return {path.relative_to(store).as_posix(): path.read_bytes() for path in paths}
 
 
 @pytest.fixture(scope="module")

@@ -104,22 +104,22 @@ def test_a_number_beyond_float64_is_infinite() -> None:
     assert [figures[name]["nonfinite_count"] for name in ("huge", "low", "fine")] == [1, 1, 0]
 
 
-@pytest.mark.parametrize("options", [{"header": {"git": {}}}, {"run": {"name": ""}}, {"run": {"exit_code": "0"}}])
-def test_what_was_stated_wrongly_shows_at_the_start(options: dict[str, object]) -> None:
-    tracker = TemporalPerformanceTracker(**options)  # type: ignore[arg-type]
-    with pytest.raises(NotConforming):
-        tracker.start_run()
-
-
-@pytest.mark.parametrize("config", [{"a": math.nan}, {"a": object()}, {"a": {1, 2}}, {"a": "\ud800"}])
-def test_a_configuration_is_json(config: dict[str, object]) -> None:
-    with pytest.raises(ValueError):
-        TemporalPerformanceTracker().start_run(config)
-
-
-def test_a_run_has_no_other_fields() -> None:
-    with pytest.raises(ValueError, match="colour"):
-        TemporalPerformanceTracker(run={"colour": "red"})
+@pytest.mark.parametrize(
+    ("options", "config", "error"),
+    [
+        *(
+            (options, {}, NotConforming)
+            for options in ({"header": {"git": {}}}, {"run": {"name": ""}}, {"run": {"exit_code": "0"}})
+        ),
+        ({"run": {"colour": "red"}}, {}, ValueError),  # a run has no other fields
+        *(({}, {"a": value}, ValueError) for value in (math.nan, object(), {1, 2}, "\ud800")),  # a configuration is JSON
+    ],
+)
+def test_what_was_stated_wrongly_shows_at_the_start(
+    options: dict[str, object], config: dict[str, object], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        TemporalPerformanceTracker(**options).start_run(config)  # type: ignore[arg-type]
 
 
 def test_after_the_bound_nothing_is_kept_and_the_document_says_so() -> None:

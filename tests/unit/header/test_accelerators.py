@@ -10,6 +10,7 @@ from receipt_cli.header.document import merge
 from receipt_cli.header.host import accelerator_facts
 
 MIB = 1 << 20
+Device = tuple[str | None, int, int | None]
 UNKNOWN = "accelerators: unknown; neither NVML, nvidia-smi nor rocm-smi lists any"
 
 
@@ -31,32 +32,27 @@ def tool(folder: Path, name: str, output: str, status: int = 0, error: str = "")
     return {"PATH": str(folder)}
 
 
-def inventory(environ: dict[str, str]) -> tuple[Any, list[str]]:
+def inventory(environ: dict[str, str]) -> tuple[list[Device] | None, list[str]]:
+    """Return name, count and memory of each kind of accelerator, and the notes."""
     facts, notes = accelerator_facts(environ)
     header = merge(facts)
     assert header["sources"].get("/hardware/accelerators", "host") == "host"
-    return header["hardware"]["accelerators"], notes
+    listed = header["hardware"]["accelerators"]
+    return listed and [(each["name"], each["count"], each["memory_bytes"]) for each in listed], notes
 
 
 @pytest.mark.parametrize(
     ("output", "want"),
     [
-        ("Tesla T4, 15360\n", [{"name": "Tesla T4", "count": 1, "memory_bytes": 15360 * MIB}]),
-        ("NVIDIA H100 80GB HBM3, 81559\n" * 8, [{"name": "NVIDIA H100 80GB HBM3", "count": 8, "memory_bytes": 81559 * MIB}]),
-        (
-            "A, 100\nB, 200\nA, 100\nA, 300\n",
-            [
-                {"name": "A", "count": 2, "memory_bytes": 100 * MIB},
-                {"name": "B", "count": 1, "memory_bytes": 200 * MIB},
-                {"name": "A", "count": 1, "memory_bytes": 300 * MIB},
-            ],
-        ),
-        ("NVIDIA GB10, [N/A]\n", [{"name": "NVIDIA GB10", "count": 1, "memory_bytes": None}]),
-        ("X, [Not Supported]\r\n", [{"name": "X", "count": 1, "memory_bytes": None}]),
-        ("[Unknown Error], 15360\n", [{"name": None, "count": 1, "memory_bytes": 15360 * MIB}]),
+        ("Tesla T4, 15360\n", [("Tesla T4", 1, 15360 * MIB)]),
+        ("NVIDIA H100 80GB HBM3, 81559\n" * 8, [("NVIDIA H100 80GB HBM3", 8, 81559 * MIB)]),
+        ("A, 100\nB, 200\nA, 100\nA, 300\n", [("A", 2, 100 * MIB), ("B", 1, 200 * MIB), ("A", 1, 300 * MIB)]),
+        ("NVIDIA GB10, [N/A]\n", [("NVIDIA GB10", 1, None)]),
+        ("X, [Not Supported]\r\n", [("X", 1, None)]),
+        ("[Unknown Error], 15360\n", [(None, 1, 15360 * MIB)]),
     ],
 )
-def test_nvidia_smi_is_read(tmp_path: Path, output: str, want: list[dict[str, Any]]) -> None:
+def test_nvidia_smi_is_read(tmp_path: Path, output: str, want: list[Device]) -> None:
     environ = tool(tmp_path, "nvidia-smi", output)
     assert inventory(environ) == (want, [])
     assert (tmp_path / "nvidia-smi.args").read_text().split() == [
@@ -106,19 +102,13 @@ CARD = {"VRAM Total Memory (B)": "206141652992", "VRAM Total Used Memory (B)": "
     [
         (
             {"card0": CARD | {"Card series": "AMD Instinct MI300X"}, "card1": CARD | {"Card Series": "AMD Instinct MI300X"}},
-            [{"name": "AMD Instinct MI300X", "count": 2, "memory_bytes": 206141652992}],
+            [("AMD Instinct MI300X", 2, 206141652992)],
         ),
-        (
-            {"card1": {"Card Series": "N/A", "Card Model": "0x744c"}, "system": {"Driver version": "6.1"}},
-            [{"name": "0x744c", "count": 1, "memory_bytes": None}],
-        ),
-        (
-            {f"card{n}": {"Card Series": "B" if n == 2 else "A"} for n in (10, 2)},
-            [{"name": "B", "count": 1, "memory_bytes": None}, {"name": "A", "count": 1, "memory_bytes": None}],
-        ),
+        ({"card1": {"Card Series": "N/A", "Card Model": "0x744c"}, "system": {"Driver version": "6.1"}}, [("0x744c", 1, None)]),
+        ({f"card{n}": {"Card Series": "B" if n == 2 else "A"} for n in (10, 2)}, [("B", 1, None), ("A", 1, None)]),
     ],
 )
-def test_rocm_smi_is_read(tmp_path: Path, cards: dict[str, Any], want: list[dict[str, Any]]) -> None:
+def test_rocm_smi_is_read(tmp_path: Path, cards: dict[str, Any], want: list[Device]) -> None:
     environ = tool(tmp_path, "rocm-smi", "WARNING: low-power state\n\n" + json.dumps(cards))
     assert inventory(environ) == (want, [])
     arguments = (tmp_path / "rocm-smi.args").read_text().split()
@@ -161,13 +151,7 @@ def test_nvml_comes_first_and_is_closed(tmp_path: Path, monkeypatch: pytest.Monk
     devices = [("NVIDIA H200", 150754820096), (b"NVIDIA H200", 150754820096), ("NVIDIA GB10", None)]
     monkeypatch.setitem(sys.modules, "pynvml", fake_nvml(devices, closed))
     environ = tool(tmp_path, "nvidia-smi", "other, 1\n")
-    assert inventory(environ) == (
-        [
-            {"name": "NVIDIA H200", "count": 2, "memory_bytes": 150754820096},
-            {"name": "NVIDIA GB10", "count": 1, "memory_bytes": None},
-        ],
-        [],
-    )
+    assert inventory(environ) == ([("NVIDIA H200", 2, 150754820096), ("NVIDIA GB10", 1, None)], [])
     assert closed == [True]
 
 
@@ -179,7 +163,7 @@ def test_nvml_that_fails_hands_over_to_nvidia_smi(tmp_path: Path, monkeypatch: p
     module.__dict__["nvmlInit"] = fail
     monkeypatch.setitem(sys.modules, "pynvml", module)
     value, notes = inventory(tool(tmp_path, "nvidia-smi", "NV, 1\n"))
-    assert value == [{"name": "NV", "count": 1, "memory_bytes": MIB}]
+    assert value == [("NV", 1, MIB)]
     assert notes == ["accelerators: NVML failed (FakeError)"]
 
 

@@ -9,21 +9,6 @@ from receipt_cli.header.document import ShapeError, facts_of, merge, parse_objec
 from receipt_cli.header.values import LEAVES, OPEN_MAPS, HeaderFact, checked, is_pointer
 from receipt_cli.problems import pointer, split_pointer, value_at
 
-TOP = [
-    "git",
-    "software",
-    "hardware",
-    "parallelism",
-    "model",
-    "seeds",
-    "flags",
-    "execution",
-    "cost",
-    "cwd",
-    "collected_at",
-    "sources",
-]
-
 FULL: dict[str, Any] = {
     "git": {"commit": "0123abcd", "branch": "main", "dirty": False, "message": "train longer"},
     "software": {
@@ -48,6 +33,7 @@ FULL: dict[str, Any] = {
     "cwd": "/job",
     "collected_at": "2026-01-31T12:00:00Z",
 }
+TOP = [*FULL, "sources"]
 
 
 def test_document_to_facts_to_document_is_the_identity() -> None:
