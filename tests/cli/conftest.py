@@ -42,6 +42,13 @@ class Done:
 Invoke = Callable[..., Done]
 
 
+def query(invoke: Invoke, store: Path, sql: str) -> list[dict[str, Any]]:
+    """Return the rows that a store answers."""
+    done = invoke("store", "query", store, sql, "--json")
+    assert done.code == 0, done.stderr
+    return list(done.document)
+
+
 def tree(store: Path) -> dict[str, bytes]:
     """Return everything in a store but its cache."""
     paths = (path for path in store.rglob("*") if path.is_file() and ".cache" not in path.parts)

@@ -21,22 +21,11 @@ from receipt_cli.store.kept_rows import keep_rows
 from receipt_cli.store.places import Place, describe
 
 from .conftest import ROOT, Invoke, tree
+from .test_rederive import Here
 
 LOGS = ROOT / "fixtures" / "logs"
 TWO_RUNS = LOGS / "hf-trainer" / "nohup-two-runs-v5.log"
 ONE_RUN = LOGS / "hf-trainer" / "crash-resumed-v5.log"
-
-
-class Here:
-    """An engine that works in this process, from the last item to the first."""
-
-    workers = 1
-
-    def run(self, work: Any, items: Any, sizes: Any, kinds: Any = ()) -> Any:
-        yield from ((number, work(items[number])) for number in reversed(range(len(items))))
-
-    def close(self) -> None:
-        """Nothing is to be ended."""
 
 
 def derive(archive: Path, store: Path, manner: Manner | None = None, **templates: str) -> list[Any]:

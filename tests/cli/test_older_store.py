@@ -3,14 +3,13 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from receipt_cli.receipts.versions import RULES
 from receipt_cli.store.recipes import QUESTIONS
 
-from .conftest import ROOT, Invoke
+from .conftest import ROOT, Invoke, query
 
 pytest.importorskip("duckdb")
 
@@ -21,12 +20,6 @@ LOGS = ("nanogpt/char-nan.log", "hf-trainer/nohup-two-runs-v5.log")
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     return Path(shutil.copytree(OLD, tmp_path / "store"))
-
-
-def query(invoke: Invoke, store: Path, sql: str) -> list[dict[str, Any]]:
-    done = invoke("store", "query", store, sql, "--json")
-    assert done.code == 0, done.stderr
-    return list(json.loads(done.stdout))
 
 
 def test_an_older_store_opens_and_answers(invoke: Invoke, store: Path) -> None:

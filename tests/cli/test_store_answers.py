@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import ROOT, Invoke
+from .conftest import ROOT, Invoke, query
 
 pytest.importorskip("duckdb")
 
@@ -61,12 +61,6 @@ def text(archive: Path, path: str) -> str:
 
 def ask(invoke: Invoke, store: Path, *arguments: str) -> list[dict[str, Any]]:
     done = invoke("store", "ask", store, *arguments, "--json")
-    assert done.code == 0, done.stderr
-    return list(json.loads(done.stdout))
-
-
-def query(invoke: Invoke, store: Path, sql: str) -> list[dict[str, Any]]:
-    done = invoke("store", "query", store, sql, "--json")
     assert done.code == 0, done.stderr
     return list(json.loads(done.stdout))
 
