@@ -227,9 +227,32 @@ def places_of(steps: EventTable) -> Floats:
             inside[mine] = np.where(np.isnan(inside[mine]), values, inside[mine])
     if not any(np.nan_to_num(inside[part]).any() for part in slices(len(steps))):
         return steps.positions
-    inside = np.nan_to_num(inside)
+    inside = _last_batches_after(steps, np.nan_to_num(inside))
     whole, part = (np.unique(each, return_inverse=True)[1] for each in (steps.positions, inside))
     return (whole * (int(part.max()) + 1) + part).astype(np.float64)
+
+
+def _last_batches_after(steps: EventTable, inside: Floats) -> Floats:
+    """Return the counts inside the epoch (float64 [n]), with that of a smaller last batch above that of the record before.
+
+    A script that prints the number of the batch times its size prints a lower count for it. A record is of such a batch if its
+    count alone goes back in its epoch, but not to 0, and the next record of its series is of a later epoch; or if it is the last
+    of its series, and no multiple of the stride of those before it. A restart would print the rest of the epoch.
+    """
+    inside, epochs = np.array(inside), steps.positions
+    for _, own in steps.series(~np.isnan(epochs)):
+        rows = numbers_in(own)
+        counts, epoch = inside[rows], epochs[rows]
+        falls = np.flatnonzero((epoch[1:] == epoch[:-1]) & (counts[1:] < counts[:-1]) & (counts[1:] > 0)) + 1
+        falls = falls[falls > 1]
+        stride = counts[falls - 1] - counts[falls - 2]
+        rising = (epoch[falls - 2] == epoch[falls]) & (stride > 0)
+        falls, stride = falls[rising], stride[rising]
+        following = np.append(epoch, np.nan)[falls + 1]
+        odd = np.isnan(following) & (counts[falls - 1] % stride == 0) & (counts[falls] % stride != 0)
+        last = falls[(following > epoch[falls]) | odd]
+        inside[rows[last]] = counts[last - 1] + 1
+    return inside
 
 
 def comes_again(positions: Floats, *, counted: bool = False) -> Integers:

@@ -166,3 +166,25 @@ def test_a_start_through_all_steps_before_it_has_figures_of_its_own(count: int, 
     ours, theirs = (document["summary"]["metrics"]["loss"] for document in (both, alone))
     assert {**ours, "places": None} == {**theirs, "places": None}
     assert "launch_doubtful" not in kinds(both)
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 4), st.integers(6, 20), st.integers(1, 63), st.integers(1, 3))
+def test_a_smaller_last_batch_restarts_nothing(epochs: int, batches: int, last: int, every: int) -> None:
+    samples = 64 * (batches * every) + last  # the last batch is printed with its number times its own size
+    lines = [
+        f"Train Epoch: {epoch} [{number * size}/{samples} ({6400 * number / samples:.0f}%)]\tLoss: {2.5 / epoch:.5f}{number}"
+        for epoch in range(1, epochs + 1)
+        for number in range(0, batches * every + 1, every)
+        for size in (last if number == batches * every else 64,)
+    ]
+    steps = receipt_of("\n".join(lines) + "\n")["summary"]["steps"]
+    assert (steps["record_count"], steps["restart_count"]) == (epochs * (batches + 1), 0)
+
+
+@pytest.mark.parametrize("back", [0, 64 * 10, 64 * 30])
+def test_samples_that_go_back_within_an_epoch_are_a_restart(back: int) -> None:
+    counts = [*range(0, 64 * 50, 64 * 10), *range(back, 64 * 60, 64 * 10)]
+    lines = [f"Train Epoch: 1 [{n}/3840 ({n / 38.4:.0f}%)]\tLoss: 2.{at:06}" for at, n in enumerate(counts)]
+    lines += [f"Train Epoch: 2 [{n}/3840 ({n / 38.4:.0f}%)]\tLoss: 1.{n:06}" for n in range(0, 3840, 640)]
+    assert receipt_of("\n".join(lines) + "\n")["summary"]["steps"]["restart_count"] == 1
