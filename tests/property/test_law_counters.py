@@ -188,3 +188,11 @@ def test_samples_that_go_back_within_an_epoch_are_a_restart(back: int) -> None:
     lines = [f"Train Epoch: 1 [{n}/3840 ({n / 38.4:.0f}%)]\tLoss: 2.{at:06}" for at, n in enumerate(counts)]
     lines += [f"Train Epoch: 2 [{n}/3840 ({n / 38.4:.0f}%)]\tLoss: 1.{n:06}" for n in range(0, 3840, 640)]
     assert receipt_of("\n".join(lines) + "\n")["summary"]["steps"]["restart_count"] == 1
+
+
+@pytest.mark.parametrize("figures", [0, 1])
+def test_a_counter_without_a_figure_is_no_step_and_names_no_trainer(figures: int) -> None:
+    lines = [row for step in range(40) for row in (f"step: {step}", *[f"loss: {4 - step / 50:.3f}", "LR: 0.0003"] * figures)]
+    document = receipt_of(lines)
+    trainer, has_steps = document["header"]["software"]["trainer"], document["checks"]["has_steps"]
+    assert (trainer, has_steps) == (("fms", True) if figures else (None, None))
