@@ -81,9 +81,13 @@ def _rivals(
     shape: Shape, names: list[Name], roles: list[Role | None], metrics: dict[int, Role], vocabulary: Vocabulary
 ) -> tuple[str, ...]:
     """Return the labels of two columns that may equally be the loss: both name a kind of loss, or neither; () without two."""
-    chosen = next((at for at, role in metrics.items() if role.kind == LOSS and role.rank < PLAIN), None)
+    loss = next((at for at, role in metrics.items() if role.kind == LOSS), None)
+    siblings = _siblings(shape, names, roles, loss, vocabulary) if loss is not None else []
+    if loss is not None and siblings:
+        return names[loss].text, names[siblings[0]].text
+    chosen = loss if loss is not None and metrics[loss].rank < PLAIN else None
     for at, role in enumerate(roles if chosen is not None else ()):
-        if chosen is None or role is None or role.kind != LOSS or at == chosen or role.rank >= PLAIN:
+        if chosen is None or role is None or role.kind != LOSS or at == chosen or role.rank >= PLAIN or _is_zero(shape, at):
             continue
         one, other = ({*shape.columns[place].numbers} for place in (chosen, at))
         kinds = {not vocabulary.kinds.isdisjoint(names[place].spelled) for place in (chosen, at)}
@@ -96,6 +100,46 @@ def _is_quoted(shape: Shape, counter: Counter, metrics: dict[int, Role]) -> bool
     """Return whether the first figure stands behind words of a string in a JSON object."""
     before = b"0".join(shape.literals[: min([*counter.places, *metrics], default=0) + 1])
     return in_json_string(before) and not before.rstrip().endswith(b'"')
+
+
+def _siblings(shape: Shape, names: list[Name], roles: list[Role | None], loss: int, vocabulary: Vocabulary) -> list[int]:
+    """Return the columns beside which the ``loss`` may be a part of another, as they may: it names no more than a kind.
+
+    Beside the only loss that a name qualifies, ``Consistency Loss``, they are the others that are called losses; beside a kind
+    of loss, ``cross_entropy``, two figures at least whose names say nothing: ``recon``, ``gan_D``.
+    """
+    words, role = {*names[loss].spelled}, roles[loss]
+    if role is not None and role.rank == WHOLE:
+        return _called_losses(shape, names, loss, vocabulary)
+    if not words & vocabulary.one_kind or words & (vocabulary.training | {"loss"}):
+        return []
+    known = vocabulary.scores | vocabulary.grades | vocabulary.fit | vocabulary.foreign | vocabulary.errors
+    told = [at for at, role in enumerate(roles) if role is None and at != loss and _may_be_loss(shape, names, at)]
+    found = [at for at in told if names[at].sure == names[loss].sure and not known & {*names[at].spelled}]
+    return found if len(found) >= FEWEST_SIBLINGS else []
+
+
+FEWEST_SIBLINGS = 2
+"""Figures of names that say nothing beside a kind of loss: of one it is likelier that it is another thing."""
+
+
+def _called_losses(shape: Shape, names: list[Name], loss: int, vocabulary: Vocabulary) -> list[int]:
+    """Return the other columns that are called losses."""
+    told = [at for at, name in enumerate(names) if at != loss and "loss" in name.spelled]
+    return [at for at in told if _may_be_loss(shape, names, at) and vocabulary.foreign.isdisjoint(names[at].spelled)]
+
+
+def _may_be_loss(shape: Shape, names: list[Name], at: int) -> bool:
+    """Return whether a column has a name and figures that move, of no evaluation and of no unit but the word ``total``."""
+    name, column = names[at], shape.columns[at]
+    plain = column.kind == NUMBER and column.distinct > 1 and not column.integer and not name.evaluation and name.follows is None
+    return plain and bool(name.words) and name.unit in (None, "total")
+
+
+def _is_zero(shape: Shape, at: int) -> bool:
+    """Return whether a column is zero throughout."""
+    column = shape.columns[at]
+    return column.count >= FEW and not any(column.numbers)
 
 
 def _counts_training(shape: Shape, names: list[Name], vocabulary: Vocabulary) -> bool:
@@ -135,6 +179,8 @@ def _metrics(
             continue  # ``loss 17 0.5049``: the number behind the name is the step
         if role.kind == LOSS and _is_time(shape, names, at, vocabulary):
             continue  # ``cost`` is a time where nothing says that it is a loss
+        if role.kind == LOSS and _is_zero(shape, at) and _called_losses(shape, names, at, vocabulary):
+            continue  # a part that is switched off
         if role.metric in _TOTALS and column.count > 1 and not column.rises:
             continue  # the tokens of a step, not those so far
         plainer = [n for i, n in enumerate(names) if i not in apart and not n.evaluation and "loss" in n.words]
@@ -144,7 +190,8 @@ def _metrics(
         if column.kind == NUMBER and column.values:
             found.setdefault(role.metric or f"{SCORE} {names[at].words}", []).append(at)
     chosen: dict[int, Role] = {}
-    _weigh(found, roles, names, vocabulary, counted=counter.mode != ABSENT)
+    zero = any(_is_zero(shape, at) and not _called_losses(shape, names, at, vocabulary) for at in _parts(found, roles, names))
+    _weigh(found, roles, names, vocabulary, counted=counter.mode != ABSENT and not zero)
     _pair_evaluation(found, roles, names, vocabulary)
     _name_gradient(found, roles, names, shape)
     fit_perplexity(found, roles, names, shape)
@@ -202,11 +249,16 @@ def _is_graded(shape: Shape, names: list[Name], roles: list[Role | None], vocabu
     )
 
 
+def _parts(found: dict[str, list[int]], roles: list[Role | None], names: list[Name]) -> list[int]:
+    """Return the columns that are called a loss with a word before it."""
+    return [at for places in found.values() for at in places if _kind(roles[at]) == PART and "loss" in names[at].words.split()]
+
+
 def _weigh(
     found: dict[str, list[int]], roles: list[Role | None], names: list[Name], vocabulary: Vocabulary, *, counted: bool
 ) -> None:
     """Take the only loss on a line that counts for the training's, and one of one kind beside others for a part of it."""
-    parts = [at for places in found.values() for at in places if _kind(roles[at]) == PART and "loss" in names[at].words.split()]
+    parts = _parts(found, roles, names)
     losses = found.get("loss", [])
     one_kind = [
         at for at in losses if vocabulary.one_kind & {*names[at].spelled} and not vocabulary.training & {*names[at].spelled}

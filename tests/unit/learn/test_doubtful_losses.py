@@ -79,3 +79,44 @@ def test_what_nothing_speaks_against_is_the_loss(name: str) -> None:
     loss = summary["metrics"]["loss"]
     assert (loss["first"], loss["last"]) == (float(figures[0][0]), float(figures[-1][0]))
     assert set(others) <= set(summary["other_metrics"])
+
+
+SIBLINGS: dict[str, Line] = {
+    "the only one that is read is qualified": lambda n, x: (
+        f"[1, {n}/99] - Autoencoder Loss (total): {x()} - K-Means Loss: [{x()} / {x()}] - Consistency Loss: [{x()}][lr: 7.50e-05]"
+    ),
+    "and zero": lambda n, x: f"step {n} Autoencoder Loss (total): {x()} Consistency Loss: -0.000",
+    "a kind of loss among figures of unknown names": lambda n, x: (
+        f"Epoch: [0][{n:3d}/100]\trecon {x()} ({x()})\tgan_D {x()} ({x()})\tcross_entropy {x()} ({x()})\tspcl {x()} ({x()})"
+    ),
+}
+SOLE: dict[str, tuple[Line, int]] = {
+    "a qualified loss beside the best one": (lambda n, x: f"step {n} seg loss: {x()} best loss: {x()}", 0),
+    "a qualified loss beside a time": (lambda n, x: f"step {n} | contrastive loss: {x()} | time: {x()}s", 0),
+    "a kind of loss beside one figure": (lambda n, x: f"step {n} cross_entropy {x()} entropy_rate {x()}", 0),
+    "a total beside a part that is switched off": (lambda n, x: f"step {n} loss: 0.000 total_loss: {x()}", 0),
+    "a kind of loss that is called one": (lambda n, x: f"step {n} ce_loss: {x()} recon: {x()} spcl: {x()}", 0),
+}
+
+
+@pytest.mark.parametrize("name", SIBLINGS)
+def test_a_part_among_siblings_is_named_and_not_read(name: str) -> None:
+    document = receipt_of(printed(SIBLINGS[name])[0])
+    assert document["summary"]["steps"]["record_count"] == 60
+    loss = document["summary"]["metrics"]["loss"]
+    assert {loss[key] for key in ("first", "last", "min", "max", "mean", "median")} == {None}
+    named = [problem["fields"] for problem in document["derivation"]["problems"]["first"] if problem["kind"] == "loss_ambiguous"]
+    assert [len(fields) for fields in named] == [6]
+
+
+@pytest.mark.parametrize("name", SOLE)
+def test_a_loss_without_such_siblings_is_read(name: str) -> None:
+    line, place = SOLE[name]
+    lines, figures = printed(line)
+    loss = read(lines)["metrics"]["loss"]
+    assert (loss["first"], loss["last"]) == (float(figures[0][place]), float(figures[-1][place]))
+
+
+def test_a_qualified_loss_that_is_always_zero_is_no_loss() -> None:
+    summary = read(printed(lambda n, x: f"step {n} Consistency Loss: -0.000 lr: {x()}")[0])
+    assert "loss" not in summary["metrics"]
