@@ -130,6 +130,8 @@ def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vo
         early = "" if text or behind or column.kind != NUMBER else _before(literals, number, left, vocabulary)
         words = {word.lower() for word in _WORD.findall(vocabulary.english(left[: left.rfind(text)] if text else left))}
         section = number > glued and (bool(words & spoken) or (section and not words & vocabulary.training))
+        if early and names[-1].text.startswith(early) and sorts[number - 1].integer:  # ``Loss on first batch after epoch 3: 0.5``
+            names[-1] = replace(names[-1], words=normalise(names[-1].text[len(early) :].strip().partition(" ")[2]))
         english = vocabulary.ordinal(left, right) or _counted(column, left, right, text, vocabulary) or vocabulary.english(text)
         stated = unit_in_name(text)
         if stated is not None and stated.lower() in vocabulary.evaluation | vocabulary.training:
@@ -329,7 +331,7 @@ def read_role(name: Name, kind: str, vocabulary: Vocabulary) -> Role | None:
         tested = not set(words) & vocabulary.evaluation - vocabulary.tests
         return Role(VALIDATION_LOSS, metric="test_loss" if tested else "val_loss") if plain else None
     counter = counter_of(words, vocabulary) if _rate_in_name(name.text, vocabulary) is None else None
-    if counter is not None and not name.glued and not name.several:
+    if counter is not None and not (name.glued or name.several or name.before):
         return counter
     if kind != NUMBER or (name.bracket and not name.sure):
         return None

@@ -177,6 +177,8 @@ def _metrics(
         apart = (at, counter.step, counter.epoch)
         if role.kind == LOSS and column.integer and column.rises > 0.8 * (column.count - 1) > 0:
             continue  # ``loss 17 0.5049``: the number behind the name is the step
+        if column.integer and not names[at].sure and shape.literals[at + 1].strip() == b":" and at + 1 < len(names):
+            continue  # ``loss of batch 7: 0.5``: the number belongs to the name of the next
         if role.kind == LOSS and _is_time(shape, names, at, vocabulary):
             continue  # ``cost`` is a time where nothing says that it is a loss
         if role.kind == LOSS and _is_zero(shape, at) and _called_losses(shape, names, at, vocabulary):

@@ -120,3 +120,27 @@ def test_a_loss_without_such_siblings_is_read(name: str) -> None:
 def test_a_qualified_loss_that_is_always_zero_is_no_loss() -> None:
     summary = read(printed(lambda n, x: f"step {n} Consistency Loss: -0.000 lr: {x()}")[0])
     assert "loss" not in summary["metrics"]
+
+
+POSITIONS: dict[str, Line] = {
+    "an epoch": lambda n, x: f"---------- Epoch: {n} ----------\nLoss on first batch after epoch {n}: {x()}",
+    "an epoch that nothing else prints": lambda n, x: f"Loss on first batch after epoch {n}: {x()}",
+}
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_a_number_before_a_colon_and_another_number_is_no_figure(name: str) -> None:
+    lines, figures = printed(POSITIONS[name])
+    summary = read(lines)
+    assert (summary["metrics"]["epoch"]["first"], summary["metrics"]["epoch"]["last"]) == (0, 59)
+    value = summary["other_metrics"]["loss_on_first_batch"]
+    assert (value["first"], value["last"]) == (float(figures[0][0]), float(figures[-1][0]))
+
+
+@pytest.mark.parametrize("label", ["loss of worker {n}", "acc of task {n}", "critic loss {n}"])
+def test_nor_is_one_that_counts_nothing(label: str) -> None:
+    summary = read(printed(lambda n, x: f"epoch {n} lr: {x()} {label.format(n=n % 7)}: {x()}")[0])
+    assert not {"loss", "train_loss"} & {*(summary or {"metrics": {}})["metrics"]}
+    assert not [
+        name for name in (summary or {"other_metrics": {}})["other_metrics"] if name.startswith(("loss", "acc", "critic"))
+    ]
