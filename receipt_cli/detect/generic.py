@@ -330,6 +330,11 @@ def _problems(learned: Learned) -> Iterator[Problem]:
         detail = f"either of two labels may be the loss's: {' and '.join(main.rivals)}"
         excerpt = main.shape.samples[0].decode("utf-8", "replace")
         yield Problem("loss_ambiguous", None, detail, excerpt, (), main.rivals, fields)
+    for metric in dict.fromkeys(found.metric for found in learned.evaluated):
+        told = [found for found in learned.evaluated if found.metric == metric]
+        fields = (f"/summary/metrics/{metric}", *(() if all(found.finite for found in told) else ("/checks/finite_losses",)))
+        detail = f"not read, since too few or not the only ones: {sum(found.records for found in told)} records of an evaluation"
+        yield Problem("figure_unread", None, detail, told[0].sample.decode("utf-8", "replace"), (), (), fields)
 
 
 def _reread(streams: Sequence[Stream], read: Callable[[list[Stream]], T]) -> T:

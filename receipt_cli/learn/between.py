@@ -47,6 +47,21 @@ def induce_evaluations(training: Training, readings: Sequence[Reading], vocabula
     return made
 
 
+def unread_evaluations(training: Training, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[tuple[Reading, int]]:
+    """Return the records behind the first of ``training`` that print the loss of an evaluation, the most frequent first.
+
+    They are those of which no rule was made: single ones, or two kinds that nothing tells apart.
+    """
+    found = [(r, at) for r in readings if r.shape.last > training.group.span[0] for at in _evaluated(r, vocabulary)]
+    told = [(r, at) for r, at in found if not _speaks_of(vocabulary.foreign, r, at, vocabulary)]
+    return sorted(told, key=lambda one: (-one[0].shape.count, one[0].shape.first))
+
+
+def evaluation_metric(reading: Reading, at: int, vocabulary: Vocabulary) -> str:
+    """Return the metric of the loss of an evaluation: that of a test, or of a validation."""
+    return "test_loss" if _is_test(reading, at, vocabulary) else "val_loss"
+
+
 def _after_each(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> list[_Found]:
     """Return the evaluation behind each record of a block: the only loss of its line."""
     records = group.main.shape
@@ -77,8 +92,7 @@ def _with_loss(training: Training, readings: Sequence[Reading], vocabulary: Voca
 
 
 def _evaluation(kind: Sequence[_Found], vocabulary: Vocabulary) -> Induced | None:
-    metric = "test_loss" if _is_test(*kind[0], vocabulary) else "val_loss"
-    return _rule(kind, Role(VALIDATION_LOSS, metric=metric))
+    return _rule(kind, Role(VALIDATION_LOSS, metric=evaluation_metric(*kind[0], vocabulary)))
 
 
 def _kinds(found: Iterable[_Found]) -> list[list[_Found]]:

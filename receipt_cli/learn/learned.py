@@ -7,9 +7,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from math import isfinite
 from typing import Any, NamedTuple
 
-from receipt_cli.learn.between import Training, induce_companions, induce_evaluations, induce_lines
+from receipt_cli.learn.between import (
+    Training,
+    evaluation_metric,
+    induce_companions,
+    induce_evaluations,
+    induce_lines,
+    unread_evaluations,
+)
 from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.emit import Foreign, Induced, foreign, induce
 from receipt_cli.learn.evidence import BAR, LINES, Decision, Log, decide, explain
@@ -20,11 +28,20 @@ from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.readings import without
 from receipt_cli.learn.series import Group, read_shapes
 from receipt_cli.learn.several import Several
-from receipt_cli.learn.shapes import Miner
+from receipt_cli.learn.shapes import Column, Miner
 from receipt_cli.learn.tables import Table
 from receipt_cli.learn.tokens import core_start
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
 from receipt_cli.problems import Lack
+
+
+class Evaluated(NamedTuple):
+    """Records with the loss of an evaluation: its metric, one of them, how many there are, and if all of these are finite."""
+
+    metric: str
+    sample: bytes
+    records: int
+    finite: bool
 
 
 @dataclass(frozen=True)
@@ -41,6 +58,8 @@ class Learned:
     """A counter and a training loss were found: enough beside a grammar that reads other lines of the log."""
     foreign: tuple[Foreign, ...] = ()
     """Records that other words precede, which are not read."""
+    evaluated: tuple[Evaluated, ...] = ()
+    """Records with the loss of an evaluation that are not read, if no such loss is."""
 
     @property
     def records(self) -> int:
@@ -123,7 +142,25 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     rules = rules if saved is None else [*rules, saved]
     silent = tuple(core for r in log.readings if r.evaluation for core in r.shape.samples[:2])
     starts_over, sure = any(main.starts_over for main in mains), any(each.sure for each in decision.chosen)
-    return Learned(tuple(rules), mined.records, silent[:64], starts_over, sure, tuple(left.values()))
+    evaluated = _unread(groups, rules, others, vocabulary)
+    return Learned(tuple(rules), mined.records, silent[:64], starts_over, sure, tuple(left.values()), evaluated)
+
+
+def _unread(groups: list[Group], rules: list[Induced], others: list[Reading], vocabulary: Vocabulary) -> tuple[Evaluated, ...]:
+    """Return the evaluations beside the records of one group whose loss no rule reads, if none reads that of another."""
+    known = {name for rule in rules for name in rule.fields}
+    if len(groups) != 1 or known & {"val_loss", "test_loss"}:
+        return ()
+    found = unread_evaluations(Training.of(groups[0]), others, vocabulary)
+    return tuple(
+        Evaluated(evaluation_metric(r, at, vocabulary), r.shape.samples[0], r.shape.count, _finite(r.shape.columns[at]))
+        for r, at in found
+    )
+
+
+def _finite(column: Column) -> bool:
+    """Return whether all numbers of a column are kept, and finite."""
+    return len(column.numbers) == column.count and all(value is not None and isfinite(value) for value in column.numbers)
 
 
 def _others(readings: list[Reading], sure: bool, vocabulary: Vocabulary) -> dict[str, list[Induced]]:

@@ -117,3 +117,41 @@ def test_the_batches_of_an_evaluation_are_none() -> None:
 def test_two_evaluations_that_cannot_be_told_apart_are_left_out() -> None:
     found = metrics(TRAINING, "Validation A: loss {val:.4f}", "Validation B: loss {loss:.4f}")
     assert "val_loss" not in found
+
+
+UNREAD = [
+    ("it= {e}\t\tLoss/train:{loss:.3e}\tLR:1.000e-03", "it= 500\t\tLoss/test:5.224e+00\tTime/test:2.979e+00", "test_loss"),
+    (TRAINING, "Test Loss: 0.169768", "test_loss"),
+    ("Training epoch {e} | loss: {loss:.4f}", "Validating epoch 37 | loss: 0.47815 - accuracy: 0.8358", "val_loss"),
+    (TRAINING, "Validation A: loss 0.5\nValidation B: loss 0.4", "val_loss"),
+]
+
+
+@pytest.mark.parametrize("line, last, metric", UNREAD)
+def test_a_single_evaluation_is_named_where_it_is_not_read(line: str, last: str, metric: str) -> None:
+    lines = [line.format(e=epoch, loss=3 / epoch) for epoch in range(1, EPOCHS + 1)]
+    document = receipt_of([*lines, last])
+    assert document["summary"]["metrics"]["loss"]["last"] == 0.15
+    assert metric not in document["summary"]["metrics"]
+    problems = [problem for problem in document["derivation"]["problems"]["first"] if problem["kind"] == "figure_unread"]
+    assert [field for problem in problems for field in problem["fields"]] == [f"/summary/metrics/{metric}"]
+    assert document["checks"]["finite_losses"] is True
+
+
+def test_one_that_is_not_finite_leaves_the_check_open() -> None:
+    lines = [TRAINING.format(e=epoch, loss=3 / epoch) for epoch in range(1, EPOCHS + 1)]
+    document = receipt_of([*lines, "Validation epoch 7 loss 0.5", "Validation epoch 8 loss nan"])
+    assert document["checks"]["finite_losses"] is not True
+
+
+@pytest.mark.parametrize("last", ["Best val_loss: 0.5", "Test accuracy: 0.5", "checkpoint saved"])
+def test_no_other_line_is(last: str) -> None:
+    lines = [TRAINING.format(e=epoch, loss=3 / epoch) for epoch in range(1, EPOCHS + 1)]
+    problems = receipt_of([*lines, last])["derivation"]["problems"]
+    assert problems["kinds"] == {"generic_reading": 1}
+
+
+def test_nor_is_an_evaluation_beside_one_that_is_read() -> None:
+    lines = [TRAINING.format(e=e, loss=3 / e) + f"\nValidation loss: {4 / e:.4f}" for e in range(1, EPOCHS + 1)]
+    problems = receipt_of([*lines, "Test Loss: 0.5"])["derivation"]["problems"]
+    assert problems["kinds"] == {"generic_reading": 1}
