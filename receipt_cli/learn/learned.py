@@ -149,8 +149,8 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
 def _unread(groups: list[Group], rules: list[Induced], others: list[Reading], vocabulary: Vocabulary) -> tuple[Evaluated, ...]:
     """Return the evaluations beside the records of one group whose loss no rule reads, if none reads that of another."""
     known = {name for rule in rules for name in rule.fields}
-    if len(groups) != 1 or known & {"val_loss", "test_loss"}:
-        return ()
+    if len(groups) != 1 or groups[0].main.shape.header or known & {"val_loss", "test_loss"}:
+        return ()  # where the rows of a table stand among other lines is unknown
     found = unread_evaluations(Training.of(groups[0]), others, vocabulary)
     return tuple(
         Evaluated(evaluation_metric(r, at, vocabulary), r.shape.samples[0], r.shape.count, _finite(r.shape.columns[at]))
