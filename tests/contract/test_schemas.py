@@ -162,12 +162,9 @@ def test_missing_file_is_refused(copied: Path, path: str):
     (copied / path).unlink()
     with pytest.raises(DataError, match="missing"):
         get_schema("markers", "1.0")
-
-
-def test_missing_index_is_refused(copied: Path):
-    (copied / "index.yaml").unlink()
-    with pytest.raises(DataError, match="missing"):
-        list_schemas()
+    if path == "index.yaml":
+        with pytest.raises(DataError, match="missing"):
+            list_schemas()
 
 
 ENTRY = {"kind": "a", "version": "1.0", "path": "a/v1.json", "status": "draft", "since": "0.1.0", "sha256": "0" * 64}

@@ -57,17 +57,8 @@ def test_a_run_counts_and_repeats(tmp_path: Path) -> None:
     results = []
     for number in range(2):
         result = tmp_path / f"{number}.json"
-        command = [
-            sys.executable,
-            "-m",
-            "tests.fuzz.child",
-            "numbers",
-            "0",
-            "7",
-            str(tmp_path),
-            str(tmp_path / "corpus"),
-            str(result),
-        ]
+        paths = (tmp_path, tmp_path / "corpus", result)
+        command = [sys.executable, "-m", "tests.fuzz.child", "numbers", "0", "7", *map(str, paths)]
         subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT), "FUZZ_OWN": "1", "HOME": str(tmp_path)}, check=True)
         results.append(json.loads(result.read_text("utf-8")))
     assert results[0]["executions"] == results[1]["executions"] >= len(load("numbers")[1])
