@@ -10,6 +10,7 @@ tests start. What a process runs that a signal kills, or that gets an environmen
 from __future__ import annotations
 
 import argparse
+import ast
 import datetime
 import os
 import shutil
@@ -50,8 +51,19 @@ def measure(name: str, marks: str, jobs: str, paths: Sequence[str]) -> tuple[Lin
     subprocess.run([*coverage, "combine", "--quiet", f"--rcfile={config}"], cwd=ROOT, check=True)
     data = CoverageData(str(FOLDER / f"{name}.data"))
     data.read()
-    found = {os.path.relpath(file, ROOT): frozenset(data.lines(file) or ()) for file in data.measured_files()}
+    found = {os.path.relpath(file, ROOT): frozenset(data.lines(file) or ()) - texts_of(file) for file in data.measured_files()}
     return found, 0 if code == 5 else code
+
+
+def texts_of(file: str) -> frozenset[int]:
+    """Return the lines of docstrings: ``python -OO`` counts their first lines as run."""
+    tree = ast.walk(ast.parse(Path(file).read_bytes()))
+    texts = (node.body[0] for node in tree if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body)
+    return frozenset(line for text in texts if _is_text(text) for line in range(text.lineno, (text.end_lineno or 0) + 1))
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def write_section(test: Lines, slow: Lines, failed: bool) -> tuple[str, float]:
