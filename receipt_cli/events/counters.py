@@ -237,7 +237,8 @@ def _last_batches_after(steps: EventTable, inside: Floats) -> Floats:
 
     A script that prints the number of the batch times its size prints a lower count for it. A record is of such a batch if its
     count alone goes back in its epoch, but not to 0, and the next record of its series is of a later epoch; or if it is the last
-    of its series, and no multiple of the stride of those before it. A restart would print the rest of the epoch.
+    of its series, and no multiple of the stride of those before it, or as an epoch before ended. A restart would print the rest
+    of the epoch.
     """
     inside, epochs = np.array(inside), steps.positions
     for _, own in steps.series(~np.isnan(epochs)):
@@ -249,8 +250,9 @@ def _last_batches_after(steps: EventTable, inside: Floats) -> Floats:
         rising = (epoch[falls - 2] == epoch[falls]) & (stride > 0)
         falls, stride = falls[rising], stride[rising]
         following = np.append(epoch, np.nan)[falls + 1]
-        odd = np.isnan(following) & (counts[falls - 1] % stride == 0) & (counts[falls] % stride != 0)
-        last = falls[(following > epoch[falls]) | odd]
+        inner = following > epoch[falls]
+        odd = (counts[falls] % stride != 0) | np.isin(counts[falls], counts[falls[inner]])
+        last = falls[inner | (np.isnan(following) & (counts[falls - 1] % stride == 0) & odd)]
         inside[rows[last]] = counts[last - 1] + 1
     return inside
 
