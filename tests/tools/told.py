@@ -2,11 +2,12 @@
 
 A ``log`` is a line, or a list of lines and of what repeats or leaves out lines: ``for e in range(3)`` or ``if e % 2``. A line is
 filled as an f-string is: ``loss {3 - e / 10:.4f}`` falls. ``<word>`` stands for what is ``given`` for it: there is a test for
-each value, of several words for each of their pairs; or ``given`` lists the words of each test.
+each value, of several words for each of their pairs; or ``given`` lists the words of each test. ``usual`` is what else they are.
 
 What is ``found`` is named by its path in the receipt, or by the name of a metric: its first value, its last one, and the number
-of its records. ``steps`` are the first, the last, the number of those planned and the number of records; ``problems`` are the
-kinds of those that are told; ``runs`` are the numbers of records of all runs of the log. What is ``null`` is not there.
+of its records. ``steps`` are the first, the last, the number of those planned and the number of records; ``metrics`` are
+the names of all; ``problems`` are the kinds of those that are told, ``unread`` the fields that one of them names; ``runs`` are the
+numbers of records of all runs of the log. What is ``null`` is not there.
 """
 
 import math
@@ -31,7 +32,7 @@ def rows_of(folder: Path) -> list[Any]:
             cases = (
                 given if isinstance(given, list) else [dict(zip(given, each, strict=True)) for each in product(*given.values())]
             )
-            for number, words in enumerate(cases, 1):
+            for number, words in enumerate(({**row.get("usual", {}), **case} for case in cases), 1):
                 name = f"{path.stem}: {row['name']}" + (f" ({number})" if len(cases) > 1 else "")
                 found.append(pytest.param(_filled(row["log"], words), _filled(row["found"], words), id=name))
     return found
@@ -45,14 +46,14 @@ def _filled(told: Any, words: dict[str, Any]) -> Any:
         return {_filled(key, words): _filled(each, words) for key, each in told.items()}
     for word, value in words.items() if isinstance(told, str) else ():
         if told == f"<{word}>":
-            return value
+            return _filled(value, words)
         told = told.replace(f"<{word}>", str(value))
     return told
 
 
 def lines_of(told: Any, names: dict[str, Any] | None = None) -> Iterator[str]:
     """Yield the lines of a log that a row tells; ``names`` are the counters of the loops around them."""
-    names = names or {}
+    names = names or {"exp": math.exp}
     if isinstance(told, str):
         yield eval(f"f{told!r}", names)
     elif isinstance(told, list):
@@ -90,8 +91,13 @@ def _told(document: dict[str, Any], key: str, wanted: Any) -> Any:
     series = {**summary["metrics"], **summary["other_metrics"]}
     if key == "steps":
         return [summary["steps"].get(name) for name in ("first", "last", "planned", "record_count")]
+    if key == "metrics":
+        return sorted(series)
     if key == "problems":
         return sorted(document["derivation"]["problems"]["kinds"])
+    if key == "unread":
+        problems = document["derivation"]["problems"]["first"]
+        return [field for each in problems if each["kind"] == "figure_unread" for field in each["fields"]]
     if key in series:
         values = [series[key][name] for name in ("first", "last", "record_count")]
         return values[: len(wanted)] if isinstance(wanted, list) else series[key]
