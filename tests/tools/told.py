@@ -1,13 +1,14 @@
 """Tables of logs in YAML: how a program prints, and what is found in the receipt of its log.
 
-A ``log`` is a line, or a list of lines and of what repeats or leaves out lines: ``for e in range(3)`` or ``if e % 2``. A line is
-filled as an f-string is: ``loss {3 - e / 10:.4f}`` falls. ``<word>`` stands for what is ``given`` for it: there is a test for
-each value, of several words for each of their pairs; or ``given`` lists the words of each test. ``usual`` is what else they are.
+A ``log`` is a line, or a list of lines and of what repeats or leaves out lines: ``for e in range(3)`` or ``if e % 2``. Lines that
+are ``redrawn`` are parted by carriage returns. A line is filled as an f-string is: ``loss {3 - e / 10:.4f}`` falls. ``<word>``
+stands for what is ``given`` for it: there is a test for each value, of several words for each of their pairs; or ``given`` lists
+the words of each test. ``usual`` is what the other words stand for. ``grammar`` is the only one that may read the log.
 
 What is ``found`` is named by its path in the receipt, or by the name of a metric: its first value, its last one, and the number
 of its records. ``steps`` are the first, the last, the number of those planned and the number of records; ``metrics`` are
-the names of all; ``problems`` are the kinds of those that are told, ``unread`` the fields that one of them names; ``runs`` are the
-numbers of records of all runs of the log. What is ``null`` is not there.
+the names of all; ``problems`` are the kinds of those that are told, and ``fields of KIND`` are the fields of each of one kind;
+``runs`` are the numbers of records of all runs of the log. What is ``null`` is not there.
 """
 
 import math
@@ -34,7 +35,7 @@ def rows_of(folder: Path) -> list[Any]:
             )
             for number, words in enumerate(({**row.get("usual", {}), **case} for case in cases), 1):
                 name = f"{path.stem}: {row['name']}" + (f" ({number})" if len(cases) > 1 else "")
-                found.append(pytest.param(_filled(row["log"], words), _filled(row["found"], words), id=name))
+                found.append(pytest.param(*(_filled(row.get(key), words) for key in ("log", "found", "grammar")), id=name))
     return found
 
 
@@ -67,21 +68,23 @@ def lines_of(told: Any, names: dict[str, Any] | None = None) -> Iterator[str]:
                 for value in eval(values, names):
                     own = dict(zip(bound.split(", "), value, strict=True)) if "," in bound else {bound: value}
                     yield from lines_of(inner, {**names, **own})
+            elif kind == "redrawn":
+                yield "\r".join(lines_of(inner, names))
             elif eval(rest, names):
                 yield from lines_of(inner, names)
 
 
-def check_row(log: Any, found: dict[str, Any]) -> None:
+def check_row(log: Any, found: dict[str, Any], grammar: str | None = None) -> None:
     """Hold the receipt of a log against what is found in it."""
     lines = [*lines_of(log)]
-    document = receipt_of(lines)
+    document = receipt_of(lines, grammar)
     for key, wanted in found.items():
         told = _runs(lines) if key == "runs" else _told(document, key, wanted)
         assert _same(told, wanted), (key, told, wanted, "\n".join(lines)[:2000])
 
 
 def _runs(lines: list[str]) -> list[int]:
-    products = written(lines, "run.log", lambda path: produce_all(Request(path, workers=1)))
+    products = written(lines, "run.log", lambda path: [*produce_all(Request(path, workers=1))])
     return [each.document["summary"]["steps"]["record_count"] for each in products]
 
 
@@ -95,9 +98,9 @@ def _told(document: dict[str, Any], key: str, wanted: Any) -> Any:
         return sorted(series)
     if key == "problems":
         return sorted(document["derivation"]["problems"]["kinds"])
-    if key == "unread":
+    if key.startswith("fields of "):
         problems = document["derivation"]["problems"]["first"]
-        return [field for each in problems if each["kind"] == "figure_unread" for field in each["fields"]]
+        return [problem["fields"] for problem in problems if problem["kind"] == key.removeprefix("fields of ")]
     if key in series:
         values = [series[key][name] for name in ("first", "last", "record_count")]
         return values[: len(wanted)] if isinstance(wanted, list) else series[key]

@@ -8,6 +8,6 @@ import pytest
 from tests.tools.told import check_row, rows_of
 
 
-@pytest.mark.parametrize(("log", "found"), rows_of(Path(__file__).parent / "logs"))
-def test_a_log_is_read(log: Any, found: dict[str, Any]) -> None:
-    check_row(log, found)
+@pytest.mark.parametrize(("log", "found", "grammar"), rows_of(Path(__file__).parent / "logs"))
+def test_a_log_is_read(log: Any, found: dict[str, Any], grammar: str | None) -> None:
+    check_row(log, found, grammar)
