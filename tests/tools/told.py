@@ -24,18 +24,23 @@ from receipt_cli.receipts.production import Request, produce_all
 from tests.tools.logs import receipt_of, written
 
 
-def rows_of(folder: Path) -> list[Any]:
-    """Return the rows of all tables of a folder as parameters of a test."""
+def rows_of(folder: Path, table: str = "*") -> list[Any]:
+    """Return the rows of the tables of a folder, or of one of them, as parameters of a test."""
     found = []
-    for path in sorted(folder.glob("*.yaml")):
+    for path in sorted(folder.glob(f"{table}.yaml")):
         for row in yaml.safe_load(path.read_text("utf-8")):
             given = row.get("given", [{}])
             cases = (
                 given if isinstance(given, list) else [dict(zip(given, each, strict=True)) for each in product(*given.values())]
             )
             for number, words in enumerate(({**row.get("usual", {}), **case} for case in cases), 1):
-                name = f"{path.stem}: {row['name']}" + (f" ({number})" if len(cases) > 1 else "")
-                found.append(pytest.param(*(_filled(row.get(key), words) for key in ("log", "found", "grammar")), id=name))
+                case = words.get("case", f"({number})" if len(cases) > 1 else "")
+                found.append(
+                    pytest.param(
+                        *(_filled(row.get(key), words) for key in ("log", "found", "grammar")),
+                        id=f"{path.stem}: {row['name']} {case}",
+                    )
+                )
     return found
 
 
