@@ -29,18 +29,13 @@ def rows_of(folder: Path, table: str = "*") -> list[Any]:
     found = []
     for path in sorted(folder.glob(f"{table}.yaml")):
         for row in yaml.safe_load(path.read_text("utf-8")):
-            given = row.get("given", [{}])
-            cases = (
-                given if isinstance(given, list) else [dict(zip(given, each, strict=True)) for each in product(*given.values())]
-            )
-            for number, words in enumerate(({**row.get("usual", {}), **case} for case in cases), 1):
-                case = words.get("case", f"({number})" if len(cases) > 1 else "")
-                found.append(
-                    pytest.param(
-                        *(_filled(row.get(key), words) for key in ("log", "found", "grammar")),
-                        id=f"{path.stem}: {row['name']} {case}",
-                    )
-                )
+            given, usual = row.get("given", [{}]), row.get("usual", {})
+            if isinstance(given, dict):
+                given = [dict(zip(given, values, strict=True)) for values in product(*given.values())]
+            for number, words in enumerate(({**usual, **each} for each in given), 1):
+                log, wanted, grammar = (_filled(row.get(key), words) for key in ("log", "found", "grammar"))
+                case = words.get("case", f"({number})" if len(given) > 1 else "")
+                found.append(pytest.param(log, wanted, grammar, id=f"{path.stem}: {row['name']} {case}".rstrip()))
     return found
 
 
@@ -109,6 +104,7 @@ def _told(document: dict[str, Any], key: str, wanted: Any) -> Any:
     if key in series:
         values = [series[key][name] for name in ("first", "last", "record_count")]
         return values[: len(wanted)] if isinstance(wanted, list) else series[key]
+    assert key.split(".")[0] in document or "." not in key, key
     told: Any = document
     for name in key.split("."):
         told = told.get(name) if isinstance(told, dict) else None
@@ -118,7 +114,7 @@ def _told(document: dict[str, Any], key: str, wanted: Any) -> Any:
 def _same(told: Any, wanted: Any) -> bool:
     """Return whether what is told is what is wanted; of a mapping more may be told."""
     if isinstance(wanted, dict):
-        return isinstance(told, dict) and all(_same(told.get(key), value) for key, value in wanted.items())
+        return isinstance(told, dict) and all(key in told and _same(told[key], value) for key, value in wanted.items())
     if isinstance(wanted, list):
         return isinstance(told, list) and len(told) == len(wanted) and all(map(_same, told, wanted))
     if isinstance(wanted, float) and isinstance(told, int | float):
