@@ -74,7 +74,7 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, boo
 
 
 def _falls(steps: EventTable, least: int) -> Integers:
-    """Return the indices of the steps that do not go on, and that more than ``least`` lines after the step before print."""
+    """Return the indices of steps that are no higher than the step before and are printed more than ``least`` lines after it."""
     parts = (slice(part.start, part.stop + 1) for part in slices(len(steps) - 1))
     falls = ((p.start, np.diff(steps.positions[p]) <= 0, np.diff(steps.line[p]) > least) for p in parts)
     return np.concatenate([np.empty(0, np.int64), *(at + 1 + np.flatnonzero(one & far) for at, one, far in falls)])

@@ -97,7 +97,7 @@ class Explanation:
         return (self.count, *((columns[at].first, columns[at].last) for at in counter.places))
 
     def rivals(self, other: Explanation) -> bool:
-        """Return whether only one of both can be right. Their records mix, and they give different steps or two losses."""
+        """Return whether at most one of the two can be right: their records mix, and both have a loss or their results differ."""
         (first, last), (begin, end) = self.span, other.span
         losses = all(e.group is None or e.group.main.loss is not None for e in (self, other))
         if self.group is not None and other.group is not None and self.sure and other.sure and not among(self.group, other.group):

@@ -127,9 +127,9 @@ def mask_wrapped(text: str, mask: Callable[[str], str]) -> str:
 
 
 def _behind(own: str, covered: str, rest: str) -> str:
-    """Return the ``rest`` of a line after its ``covered`` beginning as the masked line, ``own``, shows it.
+    """Return the part of ``own``, a masked line, that shows ``rest``. Before masking, the line was ``covered + rest``.
 
-    If a mask begins in the covered part, only what follows the last mask is returned.
+    If a mask reaches from ``covered`` into ``rest``, return only the part of ``rest`` after that mask.
     """
     if own.startswith(covered):
         return own[len(covered) :]

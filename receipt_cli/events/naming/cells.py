@@ -57,8 +57,11 @@ class Stretch(NamedTuple):
 def place_pieces(
     spec: Block, columns: RuleColumns, ranks: Integers, keys: Integers, copied: Sequence[int]
 ) -> Iterator[tuple[slice, slice, Stretch, Integers, Integers]]:
-    """Yield the rows in pieces that no block crosses: slices of the rows and of their texts, the rows, and their blocks as
-    ``place_rows`` has them. A piece has about ``PIECE`` rows, or all rows if several ranks print them by turns."""
+    """Cut the rows of a rule between blocks, and yield for each piece what ``place_rows`` finds in it.
+
+    A piece comes as a slice of the rows, a slice of their texts, the rows, their blocks and the openings. It has about
+    ``PIECE`` rows, or all rows if several ranks print them by turns.
+    """
     texts, count, begin, first = columns.pairs.rows.whole(), len(columns), 0, 0
     usual = size = count if (ranks != ranks[0]).any() else PIECE
     while begin < count:
