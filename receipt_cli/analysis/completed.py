@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-import numpy as np
-
 from receipt_cli.events.banners import is_command
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import EventTable
+from receipt_cli.events.table import EventTable, not_nan, numbered_steps
+from receipt_cli.numeric.spill import pieces
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import behind_heads, plain
@@ -78,11 +77,11 @@ class Distance(NamedTuple):
 def distance(phase: Phase) -> Distance | None:
     """Return how far a phase is from its plan; None without a plan or without step numbers: unread steps prove nothing."""
     planned = phase.planned
-    numbered = phase.steps.steps[~np.isnan(phase.steps.steps)]
+    numbered = numbered_steps(phase.steps)
     steps = [int(step) for step in numbered[-3:]]
     if planned is None or not steps:
         return None
-    begin = int(numbered.min())
+    begin = int(min(piece.min() for piece in pieces(numbered)))
     last_at = planned - (begin == 0) + (begin >= 1 and first_epoch(phase))
     strides = [after - before for before, after in pairwise(steps) if after > before]
     return Distance(steps[-1], planned, last_at - steps[-1], max(strides, default=1), begin)
@@ -90,7 +89,7 @@ def distance(phase: Phase) -> Distance | None:
 
 def reached_plan(phase: Phase) -> bool:
     """Return whether the last record is the last planned step."""
-    planned, steps = phase.planned, phase.steps.where(~np.isnan(phase.steps.steps))
+    planned, steps = phase.planned, phase.steps.where(not_nan(phase.steps.steps))
     last = steps[-1].step if steps else None
     if last is None or planned is None or last < planned - 1 or _within_epoch(phase, planned):
         return False

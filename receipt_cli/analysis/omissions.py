@@ -207,7 +207,7 @@ def _zeros_at_end(phase: Phase) -> int:
     """Return how many final records print a loss of 0 with a gradient norm that is not finite."""
     table = phase.steps
     losses, norms = (table.metric(name).values[::-1] for name in ("loss", "grad_norm"))
-    both = min(len(losses), len(norms))
+    both = min(len(losses), len(norms)) if len(losses) and losses[0] == 0 else 0
     return int(np.append((losses[:both] == 0) & ~np.isfinite(norms[:both]), False).argmin())
 
 

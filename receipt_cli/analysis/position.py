@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from receipt_cli.events.table import Column, EventTable
-from receipt_cli.numeric.array_types import Floats, Mask
-from receipt_cli.numeric.spill import pieces
+from receipt_cli.numeric.array_types import Mask
+from receipt_cli.numeric.spill import pieces, rises
 from receipt_cli.patterns import compile_later
 
 PositionKind = Literal["samples", "tokens", "epoch_batch", "cursor"]
@@ -27,8 +27,6 @@ _SAMPLES = compile_later(
     r"(?:consumed|seen|total)[ _](?:train[ _])?(?:samples|examples)|(?:samples|examples)[ _](?:seen|consumed)"
 )
 _TOKENS = compile_later(r"(?:(?:consumed|seen)[ _](?:train[ _])?tokens|tokens[ _](?:seen|consumed))")
-_PIECE = 1 << 20
-"""Values of which differences are made at once."""
 
 
 class Position(NamedTuple):
@@ -87,10 +85,7 @@ def _by_step(table: EventTable, column: Column) -> float | None:
     """Return how much a step adds; None if it is not always the same, or only one record has a step."""
     steps, values = table.steps_of(column), column.values
     rate: float | None = None
-    for start in range(0, len(values) - 1, _PIECE):
-        piece = slice(start, start + _PIECE + 1)
-        passed: Floats = np.diff(steps[piece])
-        added: Floats = np.diff(values[piece])
+    for (_, passed), (_, added) in zip(rises(steps), rises(values), strict=True):
         if not (passed > 0).all():  # also where a record has no step
             return None
         each = added / passed

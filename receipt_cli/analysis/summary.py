@@ -36,9 +36,22 @@ from receipt_cli.definitions.metrics import Registry
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.printed_digits import Digits, PrintedDigits
 from receipt_cli.events.ranks import RankFigures
-from receipt_cli.events.table import Column, EventTable, Places, Series, Source, find_places, numbers_in
+from receipt_cli.events.table import (
+    Column,
+    EventTable,
+    Places,
+    Series,
+    Source,
+    before_in,
+    chosen,
+    find_places,
+    not_nan,
+    numbered_steps,
+    numbers_in,
+)
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.precision import resolution
+from receipt_cli.numeric.spill import slices
 from receipt_cli.numeric.statistics import Statistic, describe, finite
 
 TRAINING_ONLY = "training_only"
@@ -107,7 +120,7 @@ def summarise(
     ``grain`` is how many seconds stamps may be off, None if they show it themselves.
     """
     steps = phase.steps
-    numbered = steps.steps[~np.isnan(steps.steps)]
+    numbered = numbered_steps(steps)
     standing = Records(phase.steps, phase.starts)
     steady, state = steady_records(standing)
     summary = Summary(
@@ -162,8 +175,7 @@ def find_time_to_train(events: EventTable) -> float | None:
 
 def _session(summary: Summary, phase: Phase) -> list[Comparison]:
     """Return the run means that the steps of the last attempt contradict."""
-    steps = phase.last_attempt.steps
-    numbered = steps[~np.isnan(steps)]
+    numbered = numbered_steps(phase.last_attempt)
     if not len(numbered):
         return []
     return of_session(int(numbered[0]), int(numbered[-1]), len(numbered), summary.metrics, summary.training_time_s)
@@ -196,7 +208,8 @@ def _among(table: EventTable, steps: EventTable, steady: Mask) -> Mask:
     if len(table) == len(steps):
         return steady
     found: Mask = np.array(table.by_source(lambda source: source.rule.event != "step"))
-    found[np.searchsorted(numbers_in(table.rows), numbers_in(steps.rows))] = steady
+    for part in slices(len(steps)):
+        found[before_in(table.rows, numbers_in(chosen(steps.rows, part)))] = steady[part]
     return found
 
 
@@ -309,7 +322,7 @@ def _progress(
 
 def _arrived(phase: Phase, grain: float) -> tuple[EventTable, Life | None]:
     """Return the step records that somebody saw coming, and their time span: the first of a log may be older than that."""
-    steps, every = (table.where(~np.isnan(table.clock)) for table in (phase.steps, phase.step_events))
+    steps, every = (table.where(not_nan(table.clock)) for table in (phase.steps, phase.step_events))
     return steps, _life(every, grain)
 
 

@@ -19,10 +19,11 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.events.counters import Contest, Figures, comes_again, contradict, is_skipped, places_of
-from receipt_cli.events.table import EventTable, Row, at_rows, before_in, mask_of, numbers_in, where
+from receipt_cli.events.table import EventTable, Row, at_rows, before_in, falls, mask_of, not_nan, numbers_in, where
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.numeric.spill import ascends, rises
 from receipt_cli.scan.segment import count_between
 
 _OF_FIRST = ("clock", "planned")
@@ -135,11 +136,11 @@ class BySteps:
     def found(self) -> Attempts:
         """Return the attempts."""
         table, places = self.steps, self.steps.steps
-        rises = places[1:] > places[:-1]
-        falls = places[1:] < places[:-1]
+        back = falls(places)[1:]
+        onward = np.concatenate([np.empty(0, np.bool_), *(rise > 0 for _, rise in rises(places))])
         single = len({source.rule.name for source in table.sources}) < 2
-        asked = (np.flatnonzero(~rises & ~falls if single else ~rises) + 1).tolist()
-        anew = (np.flatnonzero(falls) + 1) if single else np.empty(0, np.int64)
+        asked = (np.flatnonzero(~onward & ~back if single else ~onward) + 1).tolist()
+        anew = (np.flatnonzero(back) + 1) if single else np.empty(0, np.int64)
         done = 0
         for index in asked:
             if index < done:
@@ -150,7 +151,7 @@ class BySteps:
                 done += 1
             done += 1
         begins = distinct_values(np.concatenate([np.array(self.begins), anew]))
-        begins = np.searchsorted(np.flatnonzero(self.kept), begins)
+        begins = before_in(where(self.kept), begins)
         drawn, first = (np.array([*each], np.int64) for each in (self.drawn.keys(), self.drawn.values()))
         table = self.additions.to(_having(table, _OF_FIRST, drawn, first) if self.drawn else table).where(self.kept)
         return Attempts(table, begins, _standing(table.steps, begins), self.contests)
@@ -334,13 +335,15 @@ def _end_twice(one: EventTable, other: EventTable) -> Mask:
 
 def _standing(places: Floats, begins: Integers) -> Mask:
     """Return the mask of the records that stand: their step is below the lowest of any later attempt, or they have none."""
+    if len(begins) < 2:
+        return np.ones(len(places), np.bool_)
     later = np.append(np.fmin.accumulate(np.fmin.reduceat(places, begins)[::-1])[::-1][1:], np.inf)
 
     def stands(part: slice) -> Mask:
         attempt = np.searchsorted(begins, np.arange(part.start, part.stop), "right") - 1
         return ~(places[part] >= later[attempt])
 
-    return mask_of(len(places), stands) if len(begins) > 1 else np.ones(len(places), np.bool_)
+    return mask_of(len(places), stands)
 
 
 # --- by epoch ----------------------------------------------------------------------------------------------------------
@@ -349,19 +352,18 @@ def _standing(places: Floats, begins: Integers) -> Mask:
 def attempts_by_epoch(steps: EventTable) -> Attempts:
     """Return the attempts of records without a step: another begins if the epoch, or the samples or tokens so far, goes back."""
     places = places_of(steps)
-    known = ~np.isnan(places)
+    known = not_nan(places)
     count = len(steps)
     back = np.zeros(count, np.bool_)
     series = [rows for _, rows in steps.series(known)]
     for rows in series:
-        mine = at_rows(places, rows)
-        back[rows] = np.append(False, mine[1:] < mine[:-1])
+        back[rows] = falls(at_rows(places, rows))
     before = np.full(count if back.any() else 0, -1)
     """The index of the record before, of the same rule and rank, that prints a position; -1 if none."""
     for rows in map(numbers_in, series if len(before) else ()):
         before[rows[1:]] = rows[:-1]
     again = np.zeros(count, np.bool_)
-    if known.all() and len(series) == 1 and not (places[1:] > places[:-1]).all():
+    if known.all() and len(series) == 1 and not ascends(places):
         again[comes_again(places, counted=places is not steps.positions)] = True
     begins, kept, additions, contests = [0], np.ones(count, np.bool_), Additions(), list[Contest]()
     for index in np.flatnonzero(back | again).tolist():

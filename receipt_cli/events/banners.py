@@ -11,7 +11,7 @@ import numpy as np
 from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue
 from receipt_cli.events.launches import END, Launch
 from receipt_cli.events.starts import run_in
-from receipt_cli.events.table import EventTable, numbers_in
+from receipt_cli.events.table import EventTable, not_nan, numbers_in
 from receipt_cli.io.joined_parts import Stream, joined
 from receipt_cli.io.source import Source
 from receipt_cli.numeric.array_types import Integers
@@ -53,7 +53,7 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, boo
     processes wrote it. Raises ``InputError``.
     """
     steps = events.where(events.by_source(lambda source: source.is_step))
-    placed = steps.where(~np.isnan(steps.positions))
+    placed = steps.where(not_nan(steps.positions))
     least = SHORT
     anew = _falls(placed, least)
     if not len(placed):

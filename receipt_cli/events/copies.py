@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from receipt_cli.events.table import EventTable, Row, distinct, numbers_in, where
+from receipt_cli.events.table import EventTable, Row, at_rows, distinct, not_nan, numbers_in, where
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.spill import PIECE, slices
@@ -102,7 +102,7 @@ class _Prints:
         columns = [table.column(name) for name in ("step", "planned", *COUNTERS, *(("rank", "clock") if times else ()))]
         names = [*((name, True) for name in table.metric_names()), *((name, False) for name in table.other_names())]
         records = table.by_source(lambda source: source.rule.event in _RECORDS)
-        stated = records & ~np.isnan(table.steps)
+        stated = records & not_nan(table.steps)
         for name, known in sorted(names, key=lambda one: one[0].endswith(TIMED)):
             timed = not times and name.endswith(TIMED)
             if timed and stated.all():
@@ -264,8 +264,8 @@ def alone(table: EventTable) -> tuple[EventTable, list[Problem]]:
 
     The table is returned unchanged if its steps do not show such processes.
     """
-    counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & ~np.isnan(table.steps)
-    steps = table.steps[counts]
+    counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & not_nan(table.steps)
+    steps = at_rows(table.steps, where(counts))
     if int(np.count_nonzero(steps[1:] < steps[:-1])) < TURNS or len(table) > MOST_SINGLE:
         return table, []
     lanes = _lanes(table, counts, _stride(steps))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.events.copies import TIMED
-from receipt_cli.events.table import EventTable, Row, Source, chosen, numbers_in, where
+from receipt_cli.events.table import EventTable, Row, Source, chosen, not_nan, numbers_in, where
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.spill import PIECE, pieces, rises, slices
@@ -212,9 +212,9 @@ def _ascending(places: Floats) -> list[float]:
 def places_of(steps: EventTable) -> Floats:
     """Return a number for each record (float64 [n]) that rises with training: its position, if any record has a step.
     Else epoch and count inside the epoch combined; without epochs the samples or tokens so far, NaN if a record lacks them."""
-    if not np.isnan(steps.steps).all():
+    if not_nan(steps.steps).any():
         return steps.positions
-    if np.isnan(steps.positions).all():
+    if not not_nan(steps.positions).any():
         every = (steps.filled(name) for name in TOTALS)
         return next((counted for counted in every if not np.isnan(counted).any()), steps.positions)
     inside = steps.column("epoch_step")
@@ -264,15 +264,16 @@ def comes_again(positions: Floats, *, counted: bool = False) -> Integers:
     printed so finely that they rise with each record. Whole epochs do if at most a tenth of the records share one, or if each
     comes twice: two processes print them. If ``counted``, half of the records may share a position.
     """
-    again = np.flatnonzero(positions[1:] == positions[:-1]) + 1
+    again = np.concatenate([np.empty(0, np.int64), *(first + 1 + np.flatnonzero(rise == 0) for first, rise in rises(positions))])
     if not len(again):
         return again
-    rising = np.sort(np.concatenate([rise[rise > 0] for _, rise in rises(positions)]))
-    if len(rising) < FEWEST:
+    rising = sum(int(np.count_nonzero(rise > 0)) for _, rise in rises(positions))
+    if rising < FEWEST:
         return again[:0]
     unit = resolution(value for piece in pieces(positions) for value in piece.tolist()) or 1.0
     if unit < 1.0:  # else it is rounded to the same digits
-        return again if rising[len(rising) // 2] >= 1.5 * unit else again[:0]
+        fine = sum(int(np.count_nonzero((rise > 0) & (rise < 1.5 * unit))) for _, rise in rises(positions))
+        return again if fine <= rising // 2 else again[:0]
     times = Counter(np.unique(positions, return_counts=True)[1].tolist())
     alone = 2 * len(again) <= len(positions) if counted else len(again) <= (1 - OF_POSITIONS) * len(positions)
     return again if times[2] >= OF_POSITIONS * times.total() or alone else again[:0]

@@ -11,7 +11,7 @@ import numpy as np
 
 from receipt_cli.events.launches import END, Launch
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import NO_STEP, Row, losses_of
+from receipt_cli.events.table import NO_STEP, Row, at_rows, before_in, losses_of, mask_of, where
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.spill import rises
 from receipt_cli.problems import MAX_FIELDS, Problem
@@ -124,10 +124,8 @@ def steps_missing(phases: Sequence[Phase]) -> list[Problem]:
 
 def _find_holes(phase: Phase) -> list[Hole]:
     """Return the holes between the steps of each attempt of a phase, in log order."""
-    known = phase.steps.step != NO_STEP
-    starts, steps = phase.starts, phase.steps.step
-    if not known.all():
-        starts, steps = np.unique(np.append(0, np.cumsum(known))[starts]), steps[known]
+    known = where(mask_of(len(phase.steps), lambda part: phase.steps.step[part] != NO_STEP))
+    starts, steps = np.unique(before_in(known, phase.starts)), at_rows(phase.steps.step, known)
     if not len(steps):
         return []
     ends = np.append(starts[1:], len(steps))

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from receipt_cli.events.counters import full_at_zero
-from receipt_cli.events.table import EventTable, Rows, Source, at_rows, chosen, distinct, numbers_in, of_grammar, size_of
+from receipt_cli.events.table import EventTable, Rows, Source, at_rows, chosen, distinct, not_nan, numbers_in, of_grammar, size_of
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.spill import rises, scratch, slices
@@ -67,7 +67,7 @@ def _handed_on(table: EventTable) -> EventTable:
 
 def _unnumbered(table: EventTable) -> Mask:
     """Return the mask of the step records that print no step."""
-    return table.by_source(lambda source: source.is_step) & np.isnan(table.steps)
+    return table.by_source(lambda source: source.is_step) & ~not_nan(table.steps)
 
 
 def _stale(table: EventTable) -> Mask:
@@ -265,7 +265,7 @@ def _single_passes(table: EventTable) -> dict[str, Array]:
     with a single pass: the counter never goes back, the length never changes. If it goes back, the pass is unknown."""
     kinds = table.by_source(lambda source: source.rule.event == "step" and source.rule.counts == "step")
     printed = ~np.logical_and.reduce([np.isnan(table.column(name)) for name in COUNTERS])
-    asked = kinds & printed & np.isnan(table.steps)
+    asked = kinds & printed & ~not_nan(table.steps)
     if not asked.any():
         return {}
     insides, lengths = table.column("epoch_step"), table.column("epoch_steps")
@@ -326,7 +326,7 @@ def recounted(table: EventTable) -> EventTable:
     steps = table.by_source(lambda source: source.rule.event == "step")
     numbered = ~np.isnan(table.column("epoch_number")) & table.by_source(counts)
     numbered &= table.by_source(lambda source: source.rule.counts == "epoch") | ~np.isnan(table.column("epoch_step"))
-    unprinted = steps & (np.isnan(table.steps) | numbered)
+    unprinted = steps & (~not_nan(table.steps) | numbered)
     return table.having(**counted(table, _Running(table), unprinted)) if unprinted.any() else table
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 
 from receipt_cli.errors import UsageError
-from receipt_cli.events.table import EventTable, losses_of
+from receipt_cli.events.table import EventTable, at_rows, losses_of, not_nan, where
 from receipt_cli.io.discovery import family_of
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.numeric.array_types import Floats
@@ -57,7 +57,7 @@ class Part:
     @cached_property
     def places(self) -> Floats:
         """The positions in training of the step records that print one."""
-        return self.steps.positions[~np.isnan(self.steps.positions)]
+        return at_rows(self.steps.positions, where(not_nan(self.steps.positions)))
 
     @property
     def first(self) -> float:

@@ -21,7 +21,7 @@ import numpy as np
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
 from receipt_cli.events.starts import CONFIGURATION, FEWEST, MODEL, STRONG, Alike, Key, Known, Starts, introduces, runs_named
-from receipt_cli.events.table import EventTable, Row, distinct
+from receipt_cli.events.table import EventTable, Row, at_rows, distinct
 from receipt_cli.grammar.model import MOMENTS
 from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.records.envelope import NO_RANK
@@ -199,7 +199,7 @@ class _Walk:
         """Return the rows (ascending) at which a launch may begin or end, whatever comes before them."""
         wanted = np.array(self.events.by_source(lambda source: source.rule.event in ("header", "compile", "end")))
         for coming in self.starts.ahead.values():
-            planned = self.events.column("planned")[coming.rows]
+            planned = at_rows(self.events.column("planned"), coming.rows)
             odd = coming.back & coming.fresh
             odd[1:] |= (planned[1:] != planned[:-1]) & ~np.isnan(planned[1:])
             wanted[coming.rows] |= odd

@@ -23,6 +23,7 @@ from receipt_cli.events.table import (
     chosen,
     distinct,
     last_finite,
+    not_nan,
     numbers_in,
     size_of,
     where,
@@ -148,8 +149,9 @@ def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
 def last_steps(phase: Phase) -> tuple[list[int], Row | None]:
     """Return the last steps of the last attempt, at most ``LOOKED_BACK``, and the record of the last one (None if none)."""
     attempt = phase.last_attempt
-    known = np.flatnonzero(~np.isnan(attempt.steps))[-LOOKED_BACK:]
-    return [int(step) for step in attempt.steps[known]], attempt[int(known[-1])] if len(known) else None
+    numbered = where(not_nan(attempt.steps))
+    last = numbers_in(chosen(numbered, slice(max(0, size_of(numbered) - LOOKED_BACK), size_of(numbered))))
+    return [int(step) for step in attempt.steps[last]], attempt[int(last[-1])] if len(last) else None
 
 
 @dataclass(slots=True)
@@ -367,7 +369,7 @@ def _resolve(draft: _Draft, events: EventTable, copied: Sequence[int]) -> Phase:
     lines = others.of_sources(lambda source: source.rule.event in ("header", "compile"))
     if not len(steps):
         found = Attempts(steps, np.empty(0, np.int64), np.empty(0, np.bool_), [])
-    elif np.isnan(steps.steps).all():
+    elif not not_nan(steps.steps).any():
         found = attempts_by_epoch(steps)
     else:
         found = BySteps(steps, lines.at, copied).found()

@@ -10,7 +10,7 @@ import numpy as np
 
 from receipt_cli.events.counters import TOTALS
 from receipt_cli.events.starts import FEWEST
-from receipt_cli.events.table import EventTable, distinct, is_memory
+from receipt_cli.events.table import EventTable, distinct, is_memory, not_nan
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
@@ -70,7 +70,7 @@ def _figures(table: EventTable) -> RankFigures | None:
     peak = max((float(each.max()) for each in sizes if len(each)), default=None)
     if not len(steps) and peak is None:
         return None
-    known = ~np.isnan(steps.steps)
+    known = not_nan(steps.steps)
     numbers = steps.steps[known]
     count = len(numbers) if ascends(numbers) else len(distinct_values(numbers))
     first, last = (int(numbers[0]), int(numbers[-1])) if count else (None, None)
@@ -144,7 +144,7 @@ def _counts(table: EventTable) -> dict[tuple[str, str], Counter[int]]:
 def _places(table: EventTable) -> Integers:
     """Return for each record the id of its position in training (int64 [n]), -1 if it has none.
     Records of one step, or without a step of equal counters and epoch (if the log has none, equal totals), share an id."""
-    if len(table) and not np.isnan(table.steps).any():
+    if len(table) and not_nan(table.steps).all():
         lowest = float(table.steps.min())
         parts = ((table.steps[part] - lowest).astype(np.int64) for part in slices(len(table)))
         return gathered(np.int64, len(table), parts)

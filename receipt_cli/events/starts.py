@@ -21,7 +21,9 @@ from receipt_cli.events.table import (
     at_rows,
     chosen,
     distinct,
+    falls,
     mask_of,
+    not_nan,
     where,
 )
 from receipt_cli.grammar.model import Rule
@@ -113,7 +115,7 @@ class Alike:
     @cached_property
     def back(self) -> Mask:
         """Mask of the records with a position below that of the record before."""
-        return np.append(False, self.places[1:] < self.places[:-1])
+        return falls(self.places)
 
     @cached_property
     def ends(self) -> Integers:
@@ -155,13 +157,13 @@ class Starts:
         self.known_folds: dict[Key, tuple[float, bool]] = {}
         self.looked: dict[Key, tuple[int, int, dict[float, Row]]] = {}
         stages, stage = self._stages()
-        counts = table.by_source(lambda source: source.is_step) & ~np.isnan(table.positions)
+        counts = table.by_source(lambda source: source.is_step) & not_nan(table.positions)
         self.codes = np.full(len(table), -1, np.int16)
         self.kinds: list[Key] = []
         for source, rows in table.series(counts):
-            for number in distinct(stage[rows]):
-                mine = rows if len(stages) == 1 else chosen(rows, where(stage[rows] == number))
-                rank = int(table.rank[mine][0])
+            for number in distinct(at_rows(stage, rows)):
+                mine = rows if len(stages) == 1 else chosen(rows, where(at_rows(stage, rows) == number))
+                rank = int(at_rows(table.rank, chosen(mine, slice(0, 1)))[0])
                 key = (source.grammar.id, source.rule.phase or stages[number], source.rule.name, rank)
                 if key in self.kinds:  # another source of one rule
                     self.codes[mine] = self.kinds.index(key)

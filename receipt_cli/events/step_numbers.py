@@ -11,7 +11,7 @@ from collections import Counter
 
 import numpy as np
 
-from receipt_cli.events.table import EventTable, numbers_in, of_grammar, where
+from receipt_cli.events.table import EventTable, not_nan, numbers_in, of_grammar, where
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import gathered, rises, slices
@@ -26,7 +26,7 @@ def number_steps(table: EventTable) -> EventTable:
         return table
     for grammar in sorted({source.grammar.id for source in table.sources}):
         mine = table.by_source(of_grammar(grammar))
-        records = mine & table.by_source(lambda source: source.is_step) & np.isnan(table.steps)
+        records = mine & table.by_source(lambda source: source.is_step) & ~not_nan(table.steps)
         total = _total(table.where(mine))
         if total is None or np.count_nonzero(records) < MIN_RECORDS:
             continue

@@ -17,7 +17,7 @@ import numpy as np
 
 from receipt_cli.errors import InputError
 from receipt_cli.events.file_order import Lane, Part, make_lanes
-from receipt_cli.events.table import EventTable
+from receipt_cli.events.table import EventTable, not_nan
 from receipt_cli.io.joined_parts import Stream, digest_of, joined
 from receipt_cli.io.source import Source
 from receipt_cli.problems import QUIET_RECORDS, Problem
@@ -111,7 +111,7 @@ class Gathered:
         numbers = self._numbers(self._places(lanes))
         owners = {part.number: one.rank for one in lanes for part in one.parts if one.rank is not None}
         markers = {name: self._reorder(hits, numbers, owners) for name, hits in self.body.markers.items()}
-        copies = (lane > 0) & events.by_source(lambda source: source.is_step) & np.isnan(events.steps)
+        copies = (lane > 0) & events.by_source(lambda source: source.is_step) & ~not_nan(events.steps)
         kept = events.where((lane >= 0) & ~copies)
         moved = np.array([_moved(at, numbers) for at in kept.at.tolist()], np.int64)
         return kept.moved(moved), replace(self.body, markers=markers)

@@ -19,7 +19,7 @@ from receipt_cli.grammar.model import COUNTERS, MOMENTS, Grammar, Rule
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import PIECE, ascends, gathered, picked, scratch, slices
+from receipt_cli.numeric.spill import PIECE, ascends, gathered, picked, rises, scratch, show, slices
 from receipt_cli.numeric.spill import pieces as parts_of
 from receipt_cli.numeric.statistics import Statistic, finite
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
@@ -93,6 +93,19 @@ def mask_of(count: int, of: Callable[[slice], Mask]) -> Mask:
     return found
 
 
+def not_nan(values: Floats) -> Mask:
+    """Return the mask of the values that are not NaN."""
+    return mask_of(len(values), lambda part: ~np.isnan(values[part]))
+
+
+def falls(values: Floats) -> Mask:
+    """Return the mask of the values below the one before."""
+    found = np.zeros(len(values), np.bool_)
+    for first, rise in rises(values):
+        found[first + 1 : first + 1 + len(rise)] = rise < 0
+    return found
+
+
 def last_finite(values: Floats) -> int | None:
     """Return the index of the last finite value; None without one."""
     found = ((part.start, np.flatnonzero(np.isfinite(values[part]))) for part in reversed([*slices(len(values))]))
@@ -108,10 +121,19 @@ def repeated(value: Any, count: int) -> Array:
 def at_rows(values: Array, rows: Rows) -> Array:
     """Return the values of a column at ``rows``, without a copy if these follow one another."""
     if isinstance(rows, slice):
+        show(values[rows].nbytes)
         return values[rows]
     if values.strides == (0,):
         return repeated(values[0], len(rows)) if len(values) else values
-    return picked(values, rows) if values.itemsize == 8 else values[rows]
+    if values.itemsize == 8 or len(rows) <= PIECE:
+        return picked(values, rows)
+    return np.concatenate([values[part] for part in parts_of(rows)])
+
+
+def put(column: Array, rows: Rows, value: Any) -> None:
+    """Set a column to one value at ``rows``."""
+    for part in slices(size_of(rows)):
+        column[chosen(rows, part)] = value
 
 
 def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats]:
@@ -350,7 +372,7 @@ class Log:
                 return repeated(np.int16(0), self.count)
             codes = np.empty(self.count, np.int16)
             for number, rows in enumerate(self.places):
-                codes[rows] = number
+                put(codes, rows, number)
             return codes  # ``read_as`` sets this column itself
         if name == "rank":
             return self._spread([source.ranks for source in self.sources[: len(self.places)]])
@@ -583,7 +605,7 @@ class Column(NamedTuple):
 
     def within(self, mask: Mask | None) -> Column:
         """Return the figure at the rows of a mask of the table; None: at all rows."""
-        return self if mask is None else self.chosen(mask[self.rows])
+        return self if mask is None else self.chosen(at_rows(mask, self.rows))
 
     def chosen(self, mask: Mask) -> Column:
         """Return the figure with only the values in ``mask``, which has an entry for each value."""
@@ -680,7 +702,7 @@ class EventTable:
     def series(self, mask: Mask) -> Iterator[tuple[Source, Rows]]:
         """Yield for each source and rank the source and the rows (ascending) of its records in a mask."""
         for source, rows, _ in self.parts:
-            mine = chosen(rows, where(mask[rows]))
+            mine = chosen(rows, where(at_rows(mask, rows)))
             ranks = at_rows(self.rank, mine)
             several = distinct(ranks)
             for rank in several:
@@ -718,7 +740,12 @@ class EventTable:
         tables = [table for table in (self, *others) if table.count]
         if len(tables) < 2:
             return tables[0] if tables else self
-        return EventTable(self.log, np.sort(np.concatenate([numbers_in(table.rows) for table in tables])))
+        if sum(table.count for table in tables) <= PIECE:
+            return EventTable(self.log, np.sort(np.concatenate([numbers_in(table.rows) for table in tables])))
+        mask = np.zeros(self.log.count, np.bool_)
+        for table in tables:
+            put(mask, table.rows, True)
+        return EventTable(self.log, where(mask))
 
     def having(self, **columns: Array | Sequence[float]) -> EventTable:
         """Return the table with other values ([n] each) in the named columns of its log."""
@@ -818,7 +845,7 @@ class EventTable:
             return Column(slice(0, 0), np.empty(0))
         known = np.zeros(self.count, np.bool_)
         for column in found:
-            known[column.rows] = True
+            put(known, column.rows, True)
 
         def merged(part: slice) -> Floats:
             held = np.empty(part.stop - part.start)
@@ -953,14 +980,19 @@ class Series(Mapping[str, Sequence[float]]):
 def curve_of(table: EventTable, column: Column) -> tuple[Floats, Floats]:
     """Return steps and values (float64 [m] each) of a figure; records without a step are left out."""
     steps = table.steps_of(column)
-    known = ~np.isnan(steps)
-    return steps[known], column.values[known]
+    numbered = where(not_nan(steps))
+    return at_rows(steps, numbered), at_rows(column.values, numbered)
+
+
+def numbered_steps(table: EventTable) -> Floats:
+    """Return the steps (float64 [m]) of the records that have one."""
+    return at_rows(table.steps, where(not_nan(table.steps)))
 
 
 def losses_of(steps: EventTable) -> Iterator[tuple[float, float]]:
     """Yield position and loss of each record that prints both."""
     found = steps.metric("loss")
-    known = found.chosen(~np.isnan(at_rows(steps.positions, found.rows)))
+    known = found.chosen(not_nan(at_rows(steps.positions, found.rows)))
     yield from zip(at_rows(steps.positions, known.rows).tolist(), known.values.tolist(), strict=True)
 
 
@@ -987,7 +1019,7 @@ def find_places(table: EventTable, printed: Column, windowed: Column, name: str,
         return None if place is None else table[column.row(place)].line_of(name)
 
     values = windowed.values
-    odd = np.flatnonzero(~np.isfinite(values))
+    odd = np.flatnonzero(mask_of(len(values), lambda part: ~np.isfinite(values[part])))
     nans, infinite = (odd[mine].tolist() for mine in (np.isnan(values[odd]), np.isinf(values[odd])))
     least, most = (None if value is None else place_of(values, value) for value in (statistic.min, statistic.max))
     return Places(

@@ -80,7 +80,13 @@ def resolution(values: Iterable[float]) -> float:
     ``repr``, a rescaled value) has no coarse unit; whole numbers show nothing, because trailing zeros may be exact.
     """
     most, unit = 0, 1.0
-    for value in list(dict.fromkeys(map(float, values)))[:MAX_LOOKED_AT]:
+    seen: dict[float, None] = {}
+    for value in map(float, values):
+        if len(seen) == MAX_LOOKED_AT:
+            break
+        if value in seen:
+            continue
+        seen[value] = None
         if -_EXACT < (scaled := value * unit) < _EXACT and round(scaled) / unit == value:
             continue  # needs no more decimal places than found so far
         digits, power = repr(value), 0  # a numpy float's repr would name its type

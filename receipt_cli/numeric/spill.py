@@ -286,7 +286,7 @@ def _allocate(descriptor: int, start: int, length: int) -> None:
 
 PIECE = 1 << 17
 """Numbers of a long column processed together."""
-_LARGE = 8 << 20
+_LARGE = 1 << 20
 """Fewest bytes of a temporary column that are worth a file."""
 
 
@@ -348,7 +348,7 @@ def picked(values: NDArray[Kind], rows: Integers) -> NDArray[Kind]:
         for begin in range(0, len(rows), PIECE):
             piece = rows[begin : begin + PIECE]
             yield values[piece]
-            show(8 * int(piece[-1] - piece[0]))
+            show(8 * (int(piece[-1] - piece[0]) + len(piece)))
 
     return gathered(values.dtype.type, len(rows), parts())
 
