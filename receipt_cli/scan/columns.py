@@ -200,38 +200,25 @@ class RuleColumns:
 
 def interleaved(parts: Sequence[RuleColumns]) -> RuleColumns:
     """Merge the events of several columns of one rule by position; ``parts`` are used up."""
-    whole, sizes = RuleColumns(), [len(part) for part in parts]
-    at = np.concatenate([part.at.whole() for part in parts])
-    order = np.argsort(at, kind="stable")
+    whole = RuleColumns()
+    for part in parts:
+        whole.extend(part, 0, 0)
+    order = np.argsort(whole.at.whole(), kind="stable")
     row = np.empty(len(order), np.int64)
     row[order] = np.arange(len(order))
-    rows = np.split(row, np.cumsum(sizes)[:-1])
-    whole.at = Cells.of(at[order])
-    for name in ("line", "rank", "clock"):
-        setattr(whole, name, Cells.of(np.concatenate([getattr(part, name).whole() for part in parts])[order]))
-    for group in ("numbers", "unregistered"):
-        for name in dict.fromkeys(name for part in parts for name in getattr(part, group)):
-            held = [
-                (getattr(part, group)[name], new) for part, new in zip(parts, rows, strict=True) if name in getattr(part, group)
-            ]
-            places = np.concatenate([new[column.index] for column, new in held])
+    for name in ("at", "line", "rank", "clock"):
+        setattr(whole, name, Cells.of(getattr(whole, name).whole()[order]))
+    for numbers in (whole.numbers, whole.unregistered):
+        for name, column in numbers.items():
+            places = row[column.index]
             turn = np.argsort(places, kind="stable")
-            values = np.concatenate([column.values.whole() for column, _ in held])[turn]
-            dense = len(places) == len(order) or bool((places[turn] == np.arange(len(places))).all())
-            getattr(whole, group)[name] = NumberColumn(Cells.of(values), None if dense else Cells.of(places[turn]))
-    for group in ("texts", "unread"):
-        for name in dict.fromkeys(name for part in parts for name in getattr(part, group)):
-            mine = (
-                (getattr(part, group)[name], new) for part, new in zip(parts, rows, strict=True) if name in getattr(part, group)
-            )
-            texts = ((int(new[old]), text) for column, new in mine for old, text in zip(column.rows, column.values, strict=True))
-            for place_of, text in sorted(texts):
-                getattr(whole, group)[name].append(place_of, text)
-    for part in parts:
-        whole.dropped += part.dropped
-        for name, printed in part.printed.items():
-            for digits, shown in printed.items():
-                whole.add_digits(name, digits, shown)
+            dense = bool((places[turn] == np.arange(len(places))).all())
+            numbers[name] = NumberColumn(Cells.of(column.values.whole()[turn]), None if dense else Cells.of(places[turn]))
+    for texts in (whole.texts, whole.unread):
+        for name, held in texts.items():
+            texts[name] = TextColumn()
+            for place_of, text in sorted(zip(row[held.rows].tolist(), held.values, strict=True)):
+                texts[name].append(place_of, text)
     return whole
 
 
