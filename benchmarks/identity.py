@@ -28,8 +28,7 @@ from receipt_cli.grammar.model import Grammar
 from receipt_cli.io.source import Source
 from receipt_cli.problems import MAX_FIRST
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.kernel.loading import VARIABLE
-from receipt_cli.scan.presence import has_kernel
+from receipt_cli.scan.presence import VARIABLE, has_kernel
 from receipt_cli.scan.segment import KEPT_HITS, SegmentBody
 
 LARGEST = 16 << 20

@@ -27,7 +27,8 @@ from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.source import Source
 from receipt_cli.receipts.production import Request, produce_all
 from receipt_cli.records.envelope import plain, without_count
-from receipt_cli.scan.extraction import keep_labelled, read_record
+from receipt_cli.scan.extraction import read_record
+from receipt_cli.scan.extraction.labelled import keep_labelled
 from receipt_cli.scan.extraction.model import DROPPED
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -30,7 +30,8 @@ from receipt_cli.records import envelope
 from receipt_cli.records import heuristics as looks
 from receipt_cli.redaction import text as redact
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.extraction import PatternTimeout, extract
+from receipt_cli.scan.extraction import extract
+from receipt_cli.scan.extraction.model import PatternTimeout
 
 RESULT = Path(__file__).resolve().parents[1] / "build" / "patterns.json"
 BOX_S = 2

@@ -26,7 +26,8 @@ from receipt_cli.records.envelope import unwrap
 from receipt_cli.records.heuristics import METRIC_LINE
 from receipt_cli.records.split import RECORD_CAP
 from receipt_cli.redaction.text import mask_texts, safe_text
-from receipt_cli.scan.extraction import PatternTimeout, convert, read_record
+from receipt_cli.scan.extraction import read_record
+from receipt_cli.scan.extraction.model import PatternTimeout, convert
 
 MAX_LINES = 20
 MAX_KEPT = 64 * 1024 * 1024

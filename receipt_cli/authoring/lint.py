@@ -26,7 +26,9 @@ from receipt_cli.grammar.model import Block, Grammar, Rule, Sample, compile_patt
 from receipt_cli.grammar.parse import PARTS, PATTERNS, load_grammar
 from receipt_cli.learn.vocabulary import load_vocabulary
 from receipt_cli.problems import Finding
-from receipt_cli.scan.extraction import TIME_BOX_S, Extraction, PatternTimeout, bind_cells, bind_row, convert, extract
+from receipt_cli.scan.extraction import extract
+from receipt_cli.scan.extraction.model import TIME_BOX_S, Extraction, PatternTimeout, convert
+from receipt_cli.scan.extraction.table import bind_cells, bind_row
 
 MIN_LITERAL = 4
 _COLUMN_WORD, _COLUMN_WIDTH = 3, 8

@@ -21,7 +21,8 @@ import regex
 
 from receipt_cli.grammar.model import Rule
 from receipt_cli.records.split import RECORD_CAP
-from receipt_cli.scan.extraction import PatternTimeout, extract
+from receipt_cli.scan.extraction import extract
+from receipt_cli.scan.extraction.model import PatternTimeout
 
 Read: TypeAlias = Callable[[bytes], object]
 """Reads one line. Raises ``TimeoutError`` or ``PatternTimeout`` at its time limit."""

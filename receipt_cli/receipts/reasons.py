@@ -13,7 +13,9 @@ from receipt_cli.io.source import Source, numbered_lines
 from receipt_cli.problems import pointer, split_pointer, value_at
 from receipt_cli.records.envelope import plain, without_count
 from receipt_cli.redaction.text import mask_texts, safe_text
-from receipt_cli.scan.extraction import DROPPED, convert, keep_labelled, read_record
+from receipt_cli.scan.extraction import read_record
+from receipt_cli.scan.extraction.labelled import keep_labelled
+from receipt_cli.scan.extraction.model import DROPPED, convert
 
 Document = Mapping[str, Any]
 ENDS = ("first", "last", "min", "max")

@@ -12,8 +12,9 @@ from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank,
 from receipt_cli.records.place import form_of, is_indented, read_host
 from receipt_cli.scan.candidates import Tried
 from receipt_cli.scan.columns import Shown, place
-from receipt_cli.scan.extraction import MAX_EVENTS, NOWHERE, Extraction, PatternTimeout, convert, keep_labelled, read_record
-from receipt_cli.scan.extraction.model import clean_text, join_cells
+from receipt_cli.scan.extraction import read_record
+from receipt_cli.scan.extraction.labelled import keep_labelled
+from receipt_cli.scan.extraction.model import MAX_EVENTS, NOWHERE, Extraction, PatternTimeout, clean_text, convert, join_cells
 from receipt_cli.scan.forms import JUDGED, note_forms, readable, without_absence, without_words
 from receipt_cli.scan.number_forms import decimals_in
 from receipt_cli.scan.segment import SegmentBody

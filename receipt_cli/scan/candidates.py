@@ -12,7 +12,7 @@ from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import DIGITS, MASK
-from receipt_cli.scan.extraction import Span
+from receipt_cli.scan.extraction.model import Span
 
 RUN = compile_later(rb"0+")
 """A run of digits of a masked record."""

@@ -36,11 +36,10 @@ from receipt_cli.scan.book import Entry, PlacedProblems, examine, excerpt, searc
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.columns import RuleColumns, place
 from receipt_cli.scan.forms import MARK
-from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.kernel.reader import KernelReader
 from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
-from receipt_cli.scan.layout import MAX_KEPT, MAX_LENGTH, learn_layout
-from receipt_cli.scan.layout_cache import LayoutCache
+from receipt_cli.scan.layout import MAX_KEPT, MAX_LENGTH, LayoutCache, learn_layout
+from receipt_cli.scan.presence import load_kernel
 from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, Problems, RuleKey, Segment, SegmentBody
 from receipt_cli.scan.settled import join_forms, names_of_rules, settle_forms
 

@@ -13,8 +13,7 @@ from receipt_cli.grammar.digit_sensitivity import kept_after
 from receipt_cli.grammar.model import Field, Rule
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import MASK
-from receipt_cli.scan.extraction import NOWHERE, Extraction, Span
-from receipt_cli.scan.extraction.model import DROPPED
+from receipt_cli.scan.extraction.model import DROPPED, NOWHERE, Extraction, Span
 
 if TYPE_CHECKING:
     import regex

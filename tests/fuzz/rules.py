@@ -9,17 +9,9 @@ from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.scan.book import Entry, examine
 from receipt_cli.scan.candidates import Candidates
-from receipt_cli.scan.extraction import (
-    MAX_EVENTS,
-    NOWHERE,
-    Extraction,
-    bind_cells,
-    bind_row,
-    convert,
-    extract,
-    extract_behind,
-    read_record,
-)
+from receipt_cli.scan.extraction import extract, extract_behind, read_record
+from receipt_cli.scan.extraction.model import MAX_EVENTS, NOWHERE, Extraction, convert
+from receipt_cli.scan.extraction.table import bind_cells, bind_row
 from receipt_cli.scan.layout import learn_layout
 from receipt_cli.scan.segment import SegmentBody
 from tests.fuzz.feed import Feed, choice

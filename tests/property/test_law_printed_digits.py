@@ -14,7 +14,7 @@ from receipt_cli.comparison.rerun import Side, reproducibility
 from receipt_cli.comparison.streams import read_streams
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.receipts.production import Product, Request, produce, produce_all
-from receipt_cli.scan.kernel.loading import VARIABLE
+from receipt_cli.scan.presence import VARIABLE
 
 LINE = "iter {0}: loss {1}, time {2}ms, mfu {3}%\n"
 

@@ -15,8 +15,7 @@ from receipt_cli.grammar.catalog import get_grammar, shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.layout import Layout
-from receipt_cli.scan.layout_cache import LayoutCache
+from receipt_cli.scan.layout import Layout, LayoutCache
 from receipt_cli.scan.segment import SegmentBody
 from tests.tools.examples import costly
 from tests.tools.made import made_grammar

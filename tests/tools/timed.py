@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import regex
 
-from receipt_cli.scan.extraction import PatternTimeout
+from receipt_cli.scan.extraction.model import PatternTimeout
 
 TRIES = 3
 

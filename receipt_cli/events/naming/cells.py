@@ -21,7 +21,8 @@ from receipt_cli.numeric.spill import slices
 from receipt_cli.problems import EXCERPT_BYTES, MAX_FIRST, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn
-from receipt_cli.scan.extraction import Span, convert, is_other, plan_columns
+from receipt_cli.scan.extraction.model import Span, convert
+from receipt_cli.scan.extraction.table import is_other, plan_columns
 from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits
 
 

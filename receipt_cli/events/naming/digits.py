@@ -9,7 +9,7 @@ import numpy as np
 from receipt_cli.grammar.model import Field
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.patterns import compile_later
-from receipt_cli.scan.extraction import Span, convert, read_unregistered
+from receipt_cli.scan.extraction.model import Span, convert, read_unregistered
 from receipt_cli.scan.number_forms import is_plain, number_form, scale_of
 from receipt_cli.scan.row_texts import places_of, with_digits
 

@@ -9,44 +9,9 @@ from itertools import islice
 
 from receipt_cli.grammar.model import Rule
 from receipt_cli.records.envelope import starts
-from receipt_cli.scan.extraction.labelled import keep_labelled
 from receipt_cli.scan.extraction.mapping import find_mappings
-from receipt_cli.scan.extraction.model import (
-    DROPPED,
-    MAX_EVENTS,
-    NOWHERE,
-    TIME_BOX_S,
-    Box,
-    Extraction,
-    PatternTimeout,
-    Span,
-    convert,
-    event_of,
-    fields_below,
-    read_unregistered,
-)
-from receipt_cli.scan.extraction.table import bind_cells, bind_row, find_block_row, find_pairs, find_row, is_other, plan_columns
-
-__all__ = [
-    "DROPPED",
-    "MAX_EVENTS",
-    "NOWHERE",
-    "TIME_BOX_S",
-    "Extraction",
-    "PatternTimeout",
-    "Span",
-    "bind_cells",
-    "bind_row",
-    "convert",
-    "extract",
-    "extract_behind",
-    "fields_below",
-    "is_other",
-    "keep_labelled",
-    "plan_columns",
-    "read_record",
-    "read_unregistered",
-]  # fmt: skip
+from receipt_cli.scan.extraction.model import MAX_EVENTS, Box, Extraction, PatternTimeout, event_of, fields_below
+from receipt_cli.scan.extraction.table import find_block_row, find_pairs, find_row
 
 
 def extract(rule: Rule, record: bytes, *, bounded: bool = True, box: Box | None = None) -> list[Extraction]:

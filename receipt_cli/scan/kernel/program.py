@@ -14,8 +14,7 @@ from receipt_cli.grammar.model import Field, Rule
 from receipt_cli.problems import EXCERPT_BYTES
 from receipt_cli.records.envelope import MASK, before
 from receipt_cli.records.place import form_of, read_host
-from receipt_cli.scan.extraction import NOWHERE, Extraction, Span, convert, read_unregistered
-from receipt_cli.scan.extraction.model import clean_text, join_cells
+from receipt_cli.scan.extraction.model import NOWHERE, Extraction, Span, clean_text, convert, join_cells, read_unregistered
 from receipt_cli.scan.layout import Layout, Prefix, read_day
 from receipt_cli.scan.number_forms import MAX_INTEGER_DIGITS, Scale, decimals_in, is_plain, number_form, scale_of
 from receipt_cli.scan.row_texts import ZEROS, places_of

@@ -7,9 +7,9 @@ from decimal import Context, Decimal, localcontext
 
 from receipt_cli.definitions.units import MAX_TEXT, SPECIAL_UNITS, UNITS, read_number, shift_of
 from receipt_cli.records.envelope import MASK
-from receipt_cli.scan.extraction import read_unregistered
-from receipt_cli.scan.kernel.loading import load_kernel
+from receipt_cli.scan.extraction.model import read_unregistered
 from receipt_cli.scan.number_forms import scale_of
+from receipt_cli.scan.presence import load_kernel
 from tests.fuzz.feed import Feed
 
 _NAMES: tuple[str | None, ...] = (None, *sorted(SPECIAL_UNITS), *sorted(UNITS))

@@ -3,7 +3,7 @@
 import json
 
 from receipt_cli.io.envelopes import CUT_AT, Unpacker
-from receipt_cli.scan.kernel.loading import load_kernel
+from receipt_cli.scan.presence import load_kernel
 from tests.fuzz.feed import Feed, choice, cut
 
 NATIVE = load_kernel()

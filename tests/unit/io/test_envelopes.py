@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from receipt_cli.io.envelopes import CUT_AT, LONGEST, Unpacker
 from receipt_cli.io.source import Source
-from receipt_cli.scan.kernel.loading import load_kernel
+from receipt_cli.scan.presence import load_kernel
 
 TIME = "2026-01-02T03:04:05.123456789Z"
 HEAD = f"{TIME} stdout F "

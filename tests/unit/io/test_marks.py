@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from receipt_cli.io import encoding, source
 from receipt_cli.io.source import Source
-from receipt_cli.scan.kernel.loading import load_kernel
+from receipt_cli.scan.presence import load_kernel
 from tests.tools.examples import costly
 
 BLOCK = 128

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipt_cli.records.heuristics import METRIC_LINE, STEP_LINE, count_step_lines, metric_lines
-from receipt_cli.scan.kernel.loading import load_kernel
+from receipt_cli.scan.presence import load_kernel
 
 NATIVE = load_kernel()
 PIECES = [

@@ -18,7 +18,7 @@ from receipt_cli.records.split import (
     normalise,
     without_marks,
 )
-from receipt_cli.scan.kernel.loading import load_kernel
+from receipt_cli.scan.presence import load_kernel
 
 NATIVE = load_kernel()
 NORMALISED = [

@@ -7,8 +7,10 @@ import pytest
 
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import load_grammar
-from receipt_cli.scan.extraction import MAX_EVENTS, bind_cells, convert, extract, read_unregistered
+from receipt_cli.scan.extraction import extract
 from receipt_cli.scan.extraction.mapping import lookup
+from receipt_cli.scan.extraction.model import MAX_EVENTS, convert, read_unregistered
+from receipt_cli.scan.extraction.table import bind_cells
 
 HEAD = "grammar: small\nversion: 1\ntitle: small\ntrainer: small\nrules:\n  rule:\n    event: step\n    literal: 'loss'\n"
 

@@ -21,10 +21,9 @@ from receipt_cli.scan import segment
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.kernel import reader
-from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.kernel.program import moving_digits
 from receipt_cli.scan.layout import MAX_LENGTH, Layout
-from receipt_cli.scan.presence import has_kernel
+from receipt_cli.scan.presence import has_kernel, load_kernel
 
 ROOT = Path(__file__).resolve().parents[3]
 LOG = ROOT / "fixtures" / "logs" / "hf-trainer" / "bar-merged-v5.log"

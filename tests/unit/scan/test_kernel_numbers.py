@@ -9,8 +9,8 @@ from decimal import Context, Decimal
 import pytest
 
 from receipt_cli.definitions.units import MAX_TEXT, find_factor, read_number
-from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.number_forms import scale_of
+from receipt_cli.scan.presence import load_kernel
 from tests.tools.examples import costly
 
 NATIVE = load_kernel()

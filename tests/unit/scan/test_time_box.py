@@ -14,7 +14,8 @@ from receipt_cli.derive import derive
 from receipt_cli.grammar.model import Rule
 from receipt_cli.grammar.parse import load_grammar
 from receipt_cli.io.source import Source
-from receipt_cli.scan.extraction import PatternTimeout, extract, read_record
+from receipt_cli.scan.extraction import extract, read_record
+from receipt_cli.scan.extraction.model import PatternTimeout
 
 ENDLESS = r"(?:a|aa)+(?:b|bb)*x?Z"
 """Backtracks without end over letters a, though each of its parts may be there."""

@@ -19,8 +19,7 @@ from receipt_cli.io.source import Source
 from receipt_cli.receipts.assembly import assemble, derived_bytes
 from receipt_cli.scan import workers as parallel
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.kernel.loading import VARIABLE
-from receipt_cli.scan.presence import has_kernel
+from receipt_cli.scan.presence import VARIABLE, has_kernel
 from receipt_cli.scan.segment import Segment
 from receipt_cli.scan.workers import AUTO, scan_source
 
