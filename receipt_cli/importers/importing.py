@@ -10,13 +10,7 @@ from receipt_cli.analysis.stated import Options, StatedFact
 from receipt_cli.errors import GrammarChoiceError, InputError, UsageError
 from receipt_cli.events.streams import FileFacts, LogFacts
 from receipt_cli.header.document import merge
-from receipt_cli.importers import (
-    forgather_logs,
-    hf_trainer_state,
-    megacpp,
-    nanochat_report,
-    wandb_summary,
-)
+from receipt_cli.importers import megacpp, nanochat_report, trainer_logs, wandb_summary
 from receipt_cli.importers.derive import derive_import
 from receipt_cli.importers.model import ForeignRun, JsonFormat
 from receipt_cli.importers.scores.importing import FORMATS as RESULTS
@@ -39,7 +33,7 @@ class UnknownFormat(GrammarChoiceError):
 
 _HUGGING_FACE = "trainer_state.json of the Hugging Face Trainer"
 _OBJECTS = (
-    JsonFormat(hf_trainer_state.FORMAT, _HUGGING_FACE, hf_trainer_state.recognise, hf_trainer_state.read),
+    JsonFormat(trainer_logs.HUGGING_FACE, _HUGGING_FACE, trainer_logs.is_state, trainer_logs.read_state),
     *megacpp.OBJECTS,
     JsonFormat(
         wandb_summary.FORMAT, "wandb-summary.json, with its metadata and config", wandb_summary.recognise, wandb_summary.read
@@ -48,7 +42,7 @@ _OBJECTS = (
 )
 FORMATS: dict[str, str] = {
     **{known.name: known.title for known in _OBJECTS},
-    forgather_logs.FORMAT: "trainer_logs.json of Forgather",
+    trainer_logs.FORGATHER: "trainer_logs.json of Forgather",
     nanochat_report.FORMAT: "report.md of nanochat",
     tables.CSV: "table of metrics: metrics.csv of Lightning, Keras's CSVLogger, TensorBoard's download, our own export",
     tables.LINES: "JSON lines, an object with a step for each record",
@@ -91,8 +85,8 @@ def read_format(document: Document, beside: Beside, wanted: str | None = None, s
 
 
 def _read_array(json_text: JsonText) -> ForeignRun | None:
-    if forgather_logs.recognise(json_text.open_array().records):
-        return forgather_logs.read(json_text)
+    if trainer_logs.is_array(json_text.open_array().records):
+        return trainer_logs.read_array(json_text)
     json_text.value()
     return None
 

@@ -55,8 +55,10 @@ _CHAT_SETTINGS = ("temperature", "max_new_tokens", "num_samples", "top_k", "batc
 
 @dataclass(slots=True)
 class _Section:
+    """A section and the time at its head, when it was written; for the header, when the run started."""
+
     title: str
-    line: int
+    ended: datetime | None = None
     items: dict[str, tuple[str, int]] = field(default_factory=dict)
 
 
@@ -95,23 +97,17 @@ def stage_times(text: str) -> list[tuple[str, float]]:
 
     A section is written at the end of its stage. A stage without a known beginning is left out.
     """
-    lines = text.splitlines()
-    begun = next((_moment(match[1]) for line in lines if (match := _STARTED.match(line)) is not None), None)
     times: list[tuple[str, float]] = []
-    for line, stamp in pairwise(lines):
-        title, match = _SECTION.match(line), _STAMP.match(stamp)
-        if title is None or match is None:
-            continue
-        moment = _moment(match[1])
-        if begun is not None and moment is not None and moment >= begun and title["title"] in _TRAINING:
-            times.append((_PHASES[title["title"]], (moment - begun).total_seconds()))
-        begun = moment
+    for before, section in pairwise(_sections(ForeignRun(FORMAT), text)):
+        begun, ended = before.ended, section.ended
+        if begun is not None and ended is not None and ended >= begun and section.title in _TRAINING:
+            times.append((_PHASES[section.title], (ended - begun).total_seconds()))
     return times
 
 
-def _moment(text: str) -> datetime | None:
+def _moment(stamp: re.Match[str] | None) -> datetime | None:
     try:
-        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S")
+        return None if stamp is None else datetime.strptime(stamp[1], "%Y-%m-%d %H:%M:%S")
     except ValueError:
         return None
 
@@ -119,18 +115,17 @@ def _moment(text: str) -> datetime | None:
 def _sections(foreign: ForeignRun, text: str) -> Iterator[_Section]:
     """Yield the header and the sections with their items; count every line in ``foreign``."""
     lines = text.splitlines()
-    section = _Section(_HEADER, 1)
+    section = _Section(_HEADER)
     sampled = False
     for number, line in enumerate(lines, 1):
         title = _SECTION.match(line)
-        begins = title is not None and (
-            title["title"] == "Summary" or (number < len(lines) and _STAMP.match(lines[number]) is not None)
-        )
-        if title is not None and begins:
+        stamp = _STAMP.match(lines[number]) if number < len(lines) else None
+        if title is not None and (stamp is not None or title["title"] == "Summary"):
             yield section
-            section, sampled = _Section(title["title"], number), False
+            section, sampled = _Section(title["title"], _moment(stamp)), False
             foreign.matched += 1
             continue
+        section.ended = section.ended or _moment(_STARTED.match(line))
         sampled = sampled or _SAMPLE.match(line) is not None
         item = None if sampled else _ITEM.match(line)
         if item is None:

@@ -16,8 +16,8 @@ from receipt_cli.importers.scores.model import Results
 from receipt_cli.importers.scores.printed import TABLES, TITLE, read_printed
 from receipt_cli.importers.scores.results import FORMATS as JSON_FORMATS
 from receipt_cli.importers.scores.results import MTEB
-from receipt_cli.importers.text import Document, JsonText, NotJson, Number, Value, at
-from receipt_cli.importers.values import rfc3339
+from receipt_cli.importers.text import Document, JsonText, NotJson, at
+from receipt_cli.importers.values import rfc3339, words
 from receipt_cli.receipts.production import Declared, Request, produce, require_valid
 from receipt_cli.redaction.text import mask_texts
 
@@ -55,12 +55,8 @@ def _add_model(results: Results, file: Document | None) -> None:
         value = JsonText(file.text).value()
     except NotJson:
         return
-    results.model, results.revision = _words(at(value, "name")), _words(at(value, "revision"))
+    results.model, results.revision = words(at(value, "name")), words(at(value, "revision"))
     results.beside.append(file)
-
-
-def _words(value: Value) -> str | None:
-    return value if isinstance(value, str) and not isinstance(value, Number) and value else None
 
 
 def read_tables(document: Document, path: str) -> Results | None:
