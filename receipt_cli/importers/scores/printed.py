@@ -8,7 +8,8 @@ problem and gives no score.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from operator import itemgetter
 
 from receipt_cli.importers.scores.model import Results, Score, finite, model_args, number, step_in, text, whole
 from receipt_cli.patterns import compile_later
@@ -54,11 +55,18 @@ _METRICS = frozenset(
 """Titles of columns that hold the values of a metric, in lower case, with ``_`` or a blank for what joins two words."""
 
 
+Faults = Sequence[tuple[int, str]]
+"""(line, what is wrong) of rows that are not read."""
+Found = tuple[int, Sequence[Score], Faults]
+"""The line that ends a table, the table's scores, and its faults."""
+
+
 def read_printed(lines: Iterable[str]) -> Results | None:
     """Return the scores in the tables of a log, with their lines from 1; None without any."""
     results = Results(TABLES)
     models: dict[str, None] = {}
-    for scores, faults in _tables(lines, models):
+    plain = [*(_CODES.sub("", line).rstrip() for line in lines), ""]
+    for _, scores, faults in sorted([*_tables(plain, models), *_coco(plain), *_reports(plain)], key=itemgetter(0)):
         results.add(scores)
         for line, detail in faults:
             results.problems.add("row_not_read", line, detail)
@@ -67,18 +75,11 @@ def read_printed(lines: Iterable[str]) -> Results | None:
     return results if results.scores else None
 
 
-Faults = Sequence[tuple[int, str]]
-"""(line, what is wrong) of rows that are not read."""
-
-
-def _tables(lines: Iterable[str], models: dict[str, None]) -> Iterator[tuple[Sequence[Score], Faults]]:
-    """Yield the scores and faults of each table, in order; add the models that lines above them name to ``models``."""
+def _tables(lines: Iterable[str], models: dict[str, None]) -> Iterator[Found]:
+    """Yield each table with ``|``; add the models that lines above them name to ``models``."""
     step: int | None = None
     table: _Table | None = None
-    coco = _Coco()
-    report: _Report | None = None
-    for line_number, raw in enumerate(lines, 1):
-        line = _CODES.sub("", raw).rstrip()
+    for line_number, line in enumerate(lines, 1):
         if (named := _MODEL.search(line)) is not None:
             arguments = model_args(named["arguments"])
             if model := text(arguments.get("pretrained")) or text(arguments.get("model")):
@@ -86,26 +87,13 @@ def _tables(lines: Iterable[str], models: dict[str, None]) -> Iterator[tuple[Seq
             step = step_in(model, text(arguments.get("peft")), revision=text(arguments.get("revision")))
         cells = _cells(line)
         roles = _roles(cells) if cells else None
-        if cells is None and table is not None:
-            yield table.scores, table.faults
+        if table is not None and (cells is None or roles is not None):
+            yield line_number, table.scores, table.faults
             table = None
-        if cells and (table is None or roles is not None):
-            if table is not None:
-                yield table.scores, table.faults
-            table = None if roles is None else _Table(cells, roles, step if "filter" in roles else None)
+        if cells and roles is not None:
+            table = _Table(cells, roles, step if "filter" in roles else None)
         elif cells and table is not None:
             table.add(cells, line_number)
-        if (done := coco.read(line, line_number)) is not None:
-            yield done, ()
-        if report is not None and not report.read(line, line_number):
-            yield report.scores, ()
-            report = None
-        if _REPORT.search(line):
-            report = _Report()
-    for rest in (table.scores if table else (), coco.end(), report.scores if report else ()):
-        yield rest, ()
-    if table is not None:
-        yield (), table.faults
 
 
 def _cells(line: str) -> list[str] | None:
@@ -200,59 +188,46 @@ def _is_text(cell: str) -> bool:
     return text(cell) is not None and number(cell.removesuffix("%")) is None
 
 
-@dataclass
-class _Coco:
-    """The summary of pycocotools that is being read: its lines stand together."""
-
-    task: str | None = None
-
-    def __post_init__(self) -> None:
-        self._scores: list[Score] = []
-
-    def read(self, line: str, line_number: int) -> list[Score] | None:
-        """Read a line; return the scores of the summary that it ends, or None."""
-        named = _COCO_TYPE.search(line)
-        if named is not None:
-            self.task = named["type"]
+def _coco(lines: Iterable[str]) -> Iterator[Found]:
+    """Yield each summary of pycocotools, whose lines stand together."""
+    task = "COCO"
+    scores: list[Score] = []
+    for line_number, line in enumerate(lines, 1):
+        if (named := _COCO_TYPE.search(line)) is not None:
+            task = named["type"]
         found = _COCO.search(line)
-        if found is None:
-            return self.end() if self._scores else None
-        where = f"IoU={found['iou']} area={found['area']} maxDets={found['most']}"
-        value = None if float(found["value"]) < 0 else float(found["value"])  # -1: there is no such object
-        self._scores.append(
-            Score(self.task or "COCO", found["metric"], value, filter=where, higher_is_better=True, line_number=line_number)
-        )
-        return None
-
-    def end(self) -> list[Score]:
-        """Return the scores of the summary."""
-        done, self._scores = self._scores, []
-        return done
+        if found is not None:
+            where = f"IoU={found['iou']} area={found['area']} maxDets={found['most']}"
+            value = None if float(found["value"]) < 0 else float(found["value"])  # -1: there is no such object
+            scores.append(Score(task, found["metric"], value, filter=where, higher_is_better=True, line_number=line_number))
+        elif scores:
+            yield line_number, scores, ()
+            scores = []
 
 
-class _Report:
-    """One classification report: a row for each class, then accuracy and averages."""
-
-    def __init__(self) -> None:
-        self.scores: list[Score] = []
-        self._blank = 0
-
-    def read(self, line: str, line_number: int) -> bool:
-        """Read a line; return whether the report goes on."""
-        if not line.strip():
-            self._blank += 1
-            return self._blank < 3  # below the head, and below the classes
-        row = _REPORT_ROW.match(line)
-        figures = row["figures"].split() if row is not None else []
-        if row is None or len(figures) not in (2, 4) or (len(figures) == 2 and row["label"] != "accuracy"):
-            return False
-        names = _REPORT_FIGURES if len(figures) == 4 else ("accuracy",)
-        subset = row["label"] if len(figures) == 4 else None
-        self.scores += [
-            Score(
-                "classification report", name, float(figure), subset=subset, sample_count=whole(figures[-1]),
-                higher_is_better=True, line_number=line_number,
-            )
-            for name, figure in zip(names, figures[:-1], strict=True)
-        ]  # fmt: skip
-        return True
+def _reports(lines: Sequence[str]) -> Iterator[Found]:
+    """Yield each classification report of scikit-learn: a row for each class, then accuracy and averages."""
+    for head in (at for at, line in enumerate(lines) if _REPORT.search(line)):
+        scores: list[Score] = []
+        blank = 0
+        end = head
+        for end in range(head + 1, len(lines)):
+            if not lines[end].strip():
+                blank += 1
+                if blank == 3:  # one is below the head, and one below the classes
+                    break
+                continue
+            row = _REPORT_ROW.match(lines[end])
+            figures = row["figures"].split() if row is not None else []
+            if row is None or len(figures) not in (2, 4) or (len(figures) == 2 and row["label"] != "accuracy"):
+                break
+            names = _REPORT_FIGURES if len(figures) == 4 else ("accuracy",)
+            subset = row["label"] if len(figures) == 4 else None
+            scores += [
+                Score(
+                    "classification report", name, float(figure), subset=subset, sample_count=whole(figures[-1]),
+                    higher_is_better=True, line_number=end + 1,
+                )
+                for name, figure in zip(names, figures[:-1], strict=True)
+            ]  # fmt: skip
+        yield end + 1, scores, ()
