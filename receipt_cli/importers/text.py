@@ -135,43 +135,24 @@ class JsonText:
         return found
 
     def array(self, path: Sequence[str]) -> Iterator[Record]:
-        """Yield the elements of the array at ``path`` (keys of objects). Raises ``NotJson`` if the text is cut off."""
-        try:
-            yield from self._elements(self._find(path), None)
-        except json.JSONDecodeError as error:
-            raise NotJson(error.msg, error.lineno) from None
-        except RecursionError:
-            raise NotJson("nested too deep", 1) from None
+        """Yield the elements of the array at ``path`` (keys of objects), which ``value`` has there."""
+        at = self._space(0)
+        for key in path:
+            at = next(begin for name, begin in self._members(at) if name == key)
+        return self._elements(at, Array(), inner=True)
 
     def open_array(self) -> Array:
         """Return the elements of an array that may lack its end, a comma, or the rest of its last element."""
         array = Array()
-        try:
-            array.records.extend(self._elements(self._space(0), array))
-        except RecursionError:
-            raise NotJson("nested too deep", 1) from None
+        array.records.extend(self._elements(self.text.find("["), array))
         return array
 
     def _space(self, at: int) -> int:
         found = _SPACE.match(self.text, at)
         return found.end() if found else at
 
-    def _fail(self, reason: str, at: int) -> json.JSONDecodeError:
-        return json.JSONDecodeError(reason, self.text, at)
-
-    def _find(self, path: Sequence[str]) -> int:
-        """Return the offset of the value at ``path``."""
-        at = self._space(0)
-        for key in path:
-            at = next((begin for name, begin in self._members(at) if name == key), -1)
-            if at < 0:
-                raise self._fail(f"no key {key}", 0)
-        return at
-
     def _members(self, at: int) -> Iterator[tuple[str, int]]:
         """Yield (key, offset of its value) of the object at ``at``."""
-        if self.text[at : at + 1] != "{":
-            raise self._fail("not an object", at)
         at = self._space(at + 1)
         while self.text[at : at + 1] == '"':
             key, at = scanstring(self.text, at + 1, True)
@@ -180,10 +161,11 @@ class JsonText:
             at = self._space(self._decoder.raw_decode(self.text, at)[1])
             at = self._space(at + 1) if self.text[at : at + 1] == "," else at
 
-    def _elements(self, at: int, array: Array | None) -> Iterator[Record]:
-        """Yield the elements of the array at ``at``; faults in its text are added to ``array``, or raised if it is None."""
-        if self.text[at : at + 1] != "[":
-            raise self._fail("not an array", at)
+    def _elements(self, at: int, array: Array, *, inner: bool = False) -> Iterator[Record]:
+        """Yield the elements of the array at ``at``, which is the whole text unless it is an ``inner`` one.
+
+        Faults in its text are added to ``array``. Raises ``NotJson`` for elements that are nested too deep.
+        """
         line, counted = 1, 0
         at += 1
         while True:
@@ -191,25 +173,21 @@ class JsonText:
             at = found.end() if found else at
             line, counted = line + self.text.count("\n", counted, at), at
             if at >= len(self.text):
-                if array is None:
-                    raise self._fail("the array is not closed", at)
                 array.broken.append((line - self.text.endswith("\n"), "the array is not closed"))
                 return
             if self.text[at] == "]":
                 rest = self._space(at + 1)
-                if array is None:
-                    return
-                if rest >= len(self.text):
-                    array.closed = True
+                array.closed = rest >= len(self.text)
+                if array.closed or inner:
                     return
                 array.broken.append((line, "the array continues after its end"))
                 at = rest + 1 if self.text[rest] == "[" else rest
                 continue
             try:
                 value, at = self._decoder.raw_decode(self.text, at)
+            except RecursionError:
+                raise NotJson("nested too deep", 1) from None
             except json.JSONDecodeError as error:
-                if array is None:
-                    raise
                 array.broken.append((line, f"unreadable record: {error.msg}"))
                 array.lost += 1
                 at = self.text.find("\n", at)
