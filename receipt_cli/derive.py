@@ -69,9 +69,9 @@ from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem, first_of_each
 from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.redaction.text import log_tail, safe_text
+from receipt_cli.scan.arrivals import Samples
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.samples import Samples
 from receipt_cli.scan.segment import SegmentBody
 from receipt_cli.scan.workers import kept_engine
 

@@ -16,7 +16,7 @@ from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.phases import Phase
 from receipt_cli.problems import Problem
-from receipt_cli.scan.samples import Samples
+from receipt_cli.scan.arrivals import Samples
 
 STAMPS = "log_timestamps"
 EXACT = 1e-12

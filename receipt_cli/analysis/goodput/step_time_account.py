@@ -27,7 +27,7 @@ from receipt_cli.analysis.summary import TRAINING_ONLY, Summary
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import NO_STEP, Row
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
-from receipt_cli.scan.samples import Samples
+from receipt_cli.scan.arrivals import Samples
 
 TIMED = ("step_times", "trainer_total")
 """Evidence of step times without the wait for samples from inference: trainers print that wait beside the step."""
