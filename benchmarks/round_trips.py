@@ -75,7 +75,7 @@ def trips(log: str, forms: Sequence[Name], empty: str | None) -> list[Trip]:
             if form == "mlflow" and empty is not None:
                 shutil.copy(empty, target)  # its migrations take seconds
             try:
-                export(run, curves, form, target)
+                export(run, form, target)
                 after = import_document(str(target)).document
             except ReceiptError as error:
                 trip.differ.append(f"{error.message}: {error.why}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 
 from receipt_cli.errors import UsageError
 from receipt_cli.export.bmf import bmf
@@ -15,12 +14,10 @@ from receipt_cli.export.names import Name
 from receipt_cli.export.openmetrics import openmetrics
 from receipt_cli.export.otlp import otlp_json
 from receipt_cli.export.run import ExportedRun
-from receipt_cli.export.tables import csv_table, write_figures
-from receipt_cli.export.tensorboard import event_file, event_file_name
-from receipt_cli.export.wandb_run import folder_name, transaction_log, transaction_log_name
-from receipt_cli.io.atomic import make_folder, write_atomically
-from receipt_cli.receipts.production import Product
-from receipt_cli.receipts.series_file import write_series
+from receipt_cli.export.tables import csv_table, write_parquet
+from receipt_cli.export.tensorboard import write_event_file
+from receipt_cli.export.wandb_run import write_run_folder
+from receipt_cli.io.atomic import write_atomically
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +29,10 @@ class Format:
 
     most: int
     document: Callable[[ExportedRun], bytes] | None = None
-    place: Callable[[ExportedRun, Product | None, Path], str] | None = None
+    place: Callable[[ExportedRun, Path], str] | None = None
 
 
-def export(run: ExportedRun, product: Product | None, name: Name, output: Path | None) -> tuple[bytes | None, str | None]:
+def export(run: ExportedRun, name: Name, output: Path | None) -> tuple[bytes | None, str | None]:
     """Write ``run`` to ``output``; return the bytes for stdout if it is None, and a hint for opening the output.
 
     Raises ``UsageError``, ``OutputError``.
@@ -50,40 +47,16 @@ def export(run: ExportedRun, product: Product | None, name: Name, output: Path |
     if output is None:
         raise UsageError(f"--to {name} needs an output path", why="it is not a text format", try_=f"--to {name} -o PATH")
     assert chosen.place is not None
-    return None, chosen.place(run, product, output)
-
-
-def _tensorboard(run: ExportedRun, product: Product | None, output: Path) -> str:
-    make_folder(output)
-    write_atomically(output / event_file_name(run), event_file(run))
-    return f"open it: tensorboard --logdir {quote(str(output))}"
-
-
-def _wandb(run: ExportedRun, product: Product | None, output: Path) -> str:
-    folder = output / "wandb" / folder_name(run)
-    make_folder(folder / "files")
-    write_atomically(folder / transaction_log_name(run), transaction_log(run))
-    shown = quote(str(folder))
-    return f"read it: wandb leet {shown}; upload it: wandb sync {shown}"
-
-
-def _mlflow(run: ExportedRun, product: Product | None, output: Path) -> str:
-    export_to_mlflow(run, output)
-    return f"open it: mlflow ui --backend-store-uri {quote(f'sqlite:///{output.resolve()}')}"
-
-
-def _parquet(run: ExportedRun, product: Product | None, output: Path) -> str:
-    count = write_figures(run, output) if product is None else write_series(product.derivation, output)
-    return f"{count} rows, a row a {'metric' if product is None else 'record'}"
+    return None, chosen.place(run, output)
 
 
 FORMATS: dict[Name, Format] = {
-    "mlflow": Format(2_000, place=_mlflow),
-    "wandb": Format(10_000, place=_wandb),
-    "tensorboard": Format(10_000, place=_tensorboard),
+    "mlflow": Format(2_000, place=export_to_mlflow),
+    "wandb": Format(10_000, place=write_run_folder),
+    "tensorboard": Format(10_000, place=write_event_file),
     "openmetrics": Format(0, openmetrics),
     "otlp-json": Format(0, otlp_json),
-    "parquet": Format(0, place=_parquet),
+    "parquet": Format(0, place=write_parquet),
     "csv": Format(100_000, csv_table),
     "in-toto": Format(0, in_toto),
     "bmf": Format(0, bmf),

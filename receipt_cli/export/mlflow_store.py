@@ -13,6 +13,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from receipt_cli.errors import OutputError, UsageError
@@ -34,7 +35,7 @@ _METRIC_TAG = "receipt.metric."
 
 
 def export_to_mlflow(run: ExportedRun, path: Path) -> str:
-    """Add ``run`` to the tracking database ``path``, created if missing; return MLflow's id.
+    """Add ``run`` to the tracking database ``path``, created if missing; return how to open it.
 
     The experiment is the lane. Raises ``UsageError`` if MLflow is missing, ``OutputError`` if writing fails or the database
     already contains the run.
@@ -54,10 +55,11 @@ def export_to_mlflow(run: ExportedRun, path: Path) -> str:
                 why = f"as {earlier.info.run_id}"
                 raise OutputError("this run is already in the database", where=str(path), why=why, try_="name another file")
             client.delete_run(earlier.info.run_id)  # left by an interrupted export
-        return _write(client, experiment, run)
+        _write(client, experiment, run)
     except (failure, OSError) as error:
         why = str(error).strip().split("\n")[0]
         raise OutputError("MLflow cannot write", where=str(path), why=why) from error
+    return f"open it: mlflow ui --backend-store-uri {quote(f'sqlite:///{path.resolve()}')}"
 
 
 def _loaded() -> tuple[type[MlflowClient], type[Exception]]:
@@ -83,7 +85,7 @@ def _experiment(client: MlflowClient, run: ExportedRun, path: Path) -> str:
     return str(client.create_experiment(name, artifact_location=artifacts.as_uri()))
 
 
-def _write(client: MlflowClient, experiment: str, run: ExportedRun) -> str:
+def _write(client: MlflowClient, experiment: str, run: ExportedRun) -> None:
     from mlflow.entities import Param, RunTag
 
     declared, at = run.document["run"], run.dated_ns // 10**6
@@ -101,7 +103,6 @@ def _write(client: MlflowClient, experiment: str, run: ExportedRun) -> str:
     client.log_text(key, json.dumps(run.document, ensure_ascii=False, allow_nan=False, indent=2) + "\n", "receipt.json")
     status = "FAILED" if run.exit_code else "FINISHED"
     client.set_terminated(key, status, end_time=at if finished is None else finished // 10**6)
-    return key
 
 
 def _tags(run: ExportedRun) -> dict[str, str]:

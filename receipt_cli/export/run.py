@@ -133,13 +133,17 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class ExportedRun:
-    """One run to export. ``curves`` is empty if only a receipt was given; ``at_ns`` is its time since 1970, or None."""
+    """One run to export. ``product`` is its log; None, and no ``curves``, if only a receipt was given.
+
+    ``at_ns`` is its time since 1970, or None.
+    """
 
     document: Mapping[str, Any]
     figures: Sequence[Figure]
     curves: Sequence[Curve]
     at_ns: int | None
     notes: Sequence[str] = field(default=())
+    product: Product | None = None
 
     @property
     def dated_ns(self) -> int:
@@ -198,7 +202,7 @@ class ExportedRun:
 
 
 def gather(document: Mapping[str, Any], product: Product | None, *, most: int, at: str | None = None) -> ExportedRun:
-    """Return the run of a receipt, with curves of at most ``most`` steps if ``product`` has its records.
+    """Return the run of a receipt, with curves of at most ``most`` steps (0: none) if ``product`` has its records.
 
     ``at`` (RFC 3339) replaces the receipt's time. Raises ``UsageError``.
     """
@@ -208,9 +212,9 @@ def gather(document: Mapping[str, Any], product: Product | None, *, most: int, a
     chosen = [phase for phase in phases if phase.number < MAX_PHASES or not phase.prefix]
     if len(chosen) < len(phases):
         notes.append(f"{len(phases) - len(chosen)} phases beyond the first {MAX_PHASES} are left out")
-    curves, told = read_curves(product, chosen, most) if product is not None else ([], [])
+    curves, told = read_curves(product, chosen, most) if product is not None and most else ([], [])
     figures = list(_figures(masked, chosen))
-    return ExportedRun(masked, figures, curves, _time(masked, at), (*notes, *told))
+    return ExportedRun(masked, figures, curves, _time(masked, at), (*notes, *told), product)
 
 
 def instant(text: str | None) -> int | None:

@@ -12,6 +12,7 @@ from receipt_cli import __version__
 from receipt_cli.export.run import STATISTICS, ExportedRun, Phase
 from receipt_cli.io.csv import safe_cell
 from receipt_cli.io.duckdb import Database
+from receipt_cli.receipts.series_file import write_series
 
 Cell = str | int | float | None
 _TEXTS, _WHOLE = ("phase", "metric", "source", "unit", "window", "scope", "definition"), ("record_count", "nonfinite_count")
@@ -28,8 +29,13 @@ def csv_table(run: ExportedRun) -> bytes:
     return out.getvalue().encode("utf-8")
 
 
-def write_figures(run: ExportedRun, path: Path) -> int:
-    """Write the figures as Parquet, a row per metric; return their number. Raises ``OutputError`` and ``UsageError``."""
+def write_parquet(run: ExportedRun, path: Path) -> str:
+    """Write the records of the run's log as Parquet, or without a log its figures, a row per metric; return what was written.
+
+    Raises ``OutputError`` and ``UsageError``.
+    """
+    if run.product is not None:
+        return f"{write_series(run.product.derivation, path)} rows, a row a record"
     header, *rows = _figures(run)
     kinds = {**dict.fromkeys(("phase_index", *_WHOLE), "BIGINT"), **dict.fromkeys(_TEXTS, "VARCHAR")}
     structure = {str(name): kinds.get(str(name), "DOUBLE") for name in header}
@@ -41,7 +47,7 @@ def write_figures(run: ExportedRun, path: Path) -> int:
         database.fill("figures", structure, lines)
     footer = {"receipt_figures": json.dumps({"log_sha256": run.digest}), "receipt_version": __version__}
     database.write_parquet("SELECT * FROM figures", path, footer)
-    return len(rows)
+    return f"{len(rows)} rows, a row a metric"
 
 
 def _figures(run: ExportedRun) -> Iterator[Sequence[Cell]]:

@@ -6,7 +6,11 @@ TensorBoard, and deterministic.
 
 from __future__ import annotations
 
+from pathlib import Path
+from shlex import quote
+
 from receipt_cli.export.run import STATISTICS, ExportedRun
+from receipt_cli.io.atomic import make_folder, write_atomically
 from receipt_cli.io.protobuf import block, double, framed, integer, single
 
 _VERSION = "brain.Event:2"
@@ -16,9 +20,14 @@ FIGURES = "figures"
 """Tag of the text with the statistics."""
 
 
-def event_file_name(run: ExportedRun) -> str:
-    """Return the name of the event file: TensorBoard requires ``tfevents`` in it, and sorts by the seconds after it."""
-    return f"events.out.tfevents.{int(_wall_time(run)):010d}.receipt-{run.identity}"
+def write_event_file(run: ExportedRun, folder: Path) -> str:
+    """Write the event file into ``folder``; return how to open it. Raises ``OutputError``.
+
+    TensorBoard requires ``tfevents`` in its name, and sorts by the seconds after it.
+    """
+    make_folder(folder)
+    write_atomically(folder / f"events.out.tfevents.{int(_wall_time(run)):010d}.receipt-{run.identity}", event_file(run))
+    return f"open it: tensorboard --logdir {quote(str(folder))}"
 
 
 def event_file(run: ExportedRun) -> bytes:

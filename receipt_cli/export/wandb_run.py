@@ -13,10 +13,13 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
+from shlex import quote
 
 from receipt_cli import __version__
 from receipt_cli.analysis.checks import healthy
 from receipt_cli.export.run import ExportedRun
+from receipt_cli.io.atomic import make_folder, write_atomically
 from receipt_cli.io.protobuf import block, integer
 
 _BLOCK = 32768
@@ -30,20 +33,18 @@ _MIN_CONSUMER = "0.70.0"
 """Oldest version of wandb that can read these files, as wandb itself states it."""
 
 
-def folder_name(run: ExportedRun) -> str:
-    """Return the name of the run's folder below ``wandb/``, always the same for a run."""
+def write_run_folder(run: ExportedRun, path: Path) -> str:
+    """Write the run's folder below ``path``, always of the same name; return how to read it. Raises ``OutputError``.
+
+    Its file has the configuration, the curves as history, the figures as summary, and the exit code.
+    """
     moment = datetime.fromtimestamp(run.dated_ns // 10**9, UTC)
-    return f"offline-run-{moment:%Y%m%d_%H%M%S}-{run.identity}"
-
-
-def transaction_log_name(run: ExportedRun) -> str:
-    """Return the name of the file in the run's folder."""
-    return f"run-{run.identity}.wandb"
-
-
-def transaction_log(run: ExportedRun) -> bytes:
-    """Return the run's configuration, its curves as history, its figures as summary, and its exit code."""
-    return framed(integer(1, number) + content for number, content in enumerate(_contents(run), 1))
+    folder = path / "wandb" / f"offline-run-{moment:%Y%m%d_%H%M%S}-{run.identity}"
+    make_folder(folder / "files")
+    data = framed(integer(1, number) + content for number, content in enumerate(_contents(run), 1))
+    write_atomically(folder / f"run-{run.identity}.wandb", data)
+    shown = quote(str(folder))
+    return f"read it: wandb leet {shown}; upload it: wandb sync {shown}"
 
 
 def _contents(run: ExportedRun) -> Iterator[bytes]:

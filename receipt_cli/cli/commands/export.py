@@ -58,13 +58,13 @@ def export(
     refused = None if product is None else refusal(product.derivation, file)
     if refused is not None:
         raise refused
-    run = gather(document, product if most else None, most=max_steps or most, at=at)
+    run = gather(document, product, most=max_steps or most, at=at)
     notes = [*(product.notes if product else ()), *run.notes]
     if most and not run.curves:
         why = "a receipt has figures, no curves: export its log for these" if product is None else "no metric has step numbers"
         notes.append(f"{why}; figures alone are exported")
     note(dict.fromkeys(notes))
-    data, opened = write_run(run, product, to, output)
+    data, opened = write_run(run, to, output)
     if data is not None:
         write_stdout(data)
     if opened:
@@ -91,7 +91,7 @@ def _export_store(root: Path, to: Name, output: Path | None, max_steps: int | No
         run = gather(document, None, most=FORMATS[to].most, at=at)
         note(dict.fromkeys(run.notes))
         path = output if together else output / f"{run.identity}{_SUFFIXES.get(to, '')}"
-        _, opened = write_run(run, None, to, path)
+        _, opened = write_run(run, to, path)
         count += 1
     note([*skipped, f"{count} run{'' if count == 1 else 's'} exported to {output}"])
     if opened and together:

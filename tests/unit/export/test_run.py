@@ -123,7 +123,7 @@ def test_protobuf_fields() -> None:
 def test_a_format_gives_bytes_or_needs_a_path(name: Name, run: ExportedRun) -> None:
     if FORMATS[name].document is None:
         with pytest.raises(UsageError, match="needs an output path"):
-            export(run, None, name, None)
+            export(run, name, None)
     else:
-        data, opened = export(run, None, name, None)
+        data, opened = export(run, name, None)
         assert data and opened is None
