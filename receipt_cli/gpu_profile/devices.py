@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from receipt_cli.gpu_profile.format import DEVICE_ALIASES, DEVICE_COLUMNS, HOST_COLUMNS, Sampled
 from receipt_cli.gpu_profile.stream import LATEST_NS, LONGEST_NS, MAX_DEVICE, Json, Rows, is_whole, real, whole
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.statistics import exact_mean, exact_median
+from receipt_cli.numeric.statistics import describe
 
 _LEAST = 0.0
 _MAX_HOSTS = 64
@@ -23,7 +23,6 @@ class Column:
         self.impossible = 0
         self._sampled = sampled
         self._values: Cells[float] = Cells("d")
-        self._nonfinite = 0
         self._first: tuple[int, float] | None = None
         self._last: tuple[int, float] | None = None
 
@@ -37,28 +36,20 @@ class Column:
             self._first = first, result[times.index(first)]
         if self._last is None or last >= self._last[0]:
             self._last = last, result[len(result) - 1 - list(reversed(times)).index(last)]
-        kept = array("d", (value for value in result if math.isfinite(value)))
-        self._nonfinite += len(result) - len(kept)
-        self.impossible += sum(not _LEAST <= value <= self._sampled.most for value in kept)
-        self._values.extend(kept)
+        self.impossible += sum(math.isfinite(value) and not _LEAST <= value <= self._sampled.most for value in result)
+        self._values.extend(result)
 
     def figures(self) -> dict[str, Any] | None:
         """Return the statistics; None if all values are zero, because 0 is also recorded for unreadable values."""
         values = self._values.whole()
-        count = len(values) + self._nonfinite
-        if self.impossible or not count or (not self._nonfinite and not values.any()):
+        if self.impossible or not values.any():
             return None
-        ends = [at[1] if at is not None and math.isfinite(at[1]) else None for at in (self._first, self._last)]
-        return {
-            "record_count": count,
-            "nonfinite_count": self._nonfinite,
-            "first": _plain(ends[0]),
-            "last": _plain(ends[1]),
-            "min": _plain(float(values.min()) if len(values) else None),
-            "max": _plain(float(values.max()) if len(values) else None),
-            "mean": exact_mean(values),
-            "median": _plain(exact_median(values)),
-        }
+        known = describe(values, values, "all", scope=None, definition=None)
+        first, last = (at[1] if at is not None and math.isfinite(at[1]) else None for at in (self._first, self._last))
+        figures = known._replace(first=first, last=last)._asdict()
+        exact = {name: _plain(figures[name]) for name in ("first", "last", "min", "max")}
+        counts = {"record_count": known.record_count, "nonfinite_count": known.nonfinite_count}
+        return {**counts, **exact, "mean": known.mean, "median": _plain(known.median)}
 
 
 def _plain(value: float | None) -> float | int | None:
@@ -66,32 +57,23 @@ def _plain(value: float | None) -> float | int | None:
     return int(value) if value is not None and value.is_integer() and abs(value) < 2**53 else value
 
 
-class Sampler:
-    """The metrics of one device or host, by name."""
+Columns: TypeAlias = "dict[str, Column]"
+"""The metrics of one device or host, by name."""
+_ORDER = dict.fromkeys(meaning.metric for meaning in (*DEVICE_COLUMNS.values(), *HOST_COLUMNS.values()))
 
-    def __init__(self, meanings: Mapping[str, Sampled]) -> None:
-        self.columns: dict[str, Column] = {}
-        self._meanings = meanings
 
-    def add(self, name: str, times: Sequence[int], values: Sequence[float]) -> None:
-        """Add values of the recorded column ``name``, each with its time; skip an unknown column."""
-        meaning = self._meanings.get(name)
-        if meaning is not None:
-            self.columns.setdefault(meaning.metric, Column(meaning)).add(times, values)
-
-    def metrics(self) -> dict[str, dict[str, Any]]:
-        """Return the statistics of each metric that has any, in the format's order."""
-        order = dict.fromkeys(meaning.metric for meaning in self._meanings.values())
-        result = {name: self.columns[name].figures() for name in order if name in self.columns}
-        return {name: figures for name, figures in result.items() if figures is not None}
+def metrics_of(columns: Columns) -> dict[str, dict[str, Any]]:
+    """Return the statistics of each metric that has any, in the format's order."""
+    figures = {name: columns[name].figures() for name in _ORDER if name in columns}
+    return {name: known for name, known in figures.items() if known is not None}
 
 
 class Samples:
     """The samples of a session. ``memory`` holds all recorded memory sizes of each device, in MiB."""
 
     def __init__(self) -> None:
-        self.devices: dict[int, Sampler] = {}
-        self.hosts: dict[str | None, Sampler] = {}
+        self.devices: dict[int, Columns] = {}
+        self.hosts: dict[str | None, Columns] = {}
         self.memory: dict[int, set[int]] = {}
         self.unreadable = 0
 
@@ -108,14 +90,14 @@ class Samples:
             places.append(place)
             times.append(time)
         for device, (places, times) in rows_of.items():
-            sampler = self.devices.setdefault(device, Sampler(DEVICE_COLUMNS))
+            columns = self.devices.setdefault(device, {})
             for name, column in rows.columns.items():
                 values = [column[place] for place in places]
                 if name == "total_mib":
                     for value in dict.fromkeys(value for value in values if is_whole(value)):
                         self.total(device, value)
                 elif name in DEVICE_COLUMNS:
-                    self._put(sampler, name, times, values)
+                    self._put(columns, DEVICE_COLUMNS[name], times, values)
         return lost
 
     def add_hosts(self, rows: Rows, host: str | None) -> int:
@@ -125,11 +107,11 @@ class Samples:
             for place, dt in enumerate(rows.columns["dt_ns"])
             if is_whole(dt) and -LONGEST_NS < dt < LONGEST_NS and rows.base_ns + dt >= 0
         ]
-        sampler = self._host(host)
-        if sampler is not None:
+        columns = self._host(host)
+        if columns is not None:
             for name, column in rows.columns.items():
                 if name in HOST_COLUMNS:
-                    self._put(sampler, name, [time for _, time in good], [column[place] for place, _ in good])
+                    self._put(columns, HOST_COLUMNS[name], [time for _, time in good], [column[place] for place, _ in good])
         return rows.count - len(good)
 
     def add_event(self, record: Json, host: str | None) -> bool:
@@ -138,10 +120,10 @@ class Samples:
         devices, declared = record.get("devices"), record.get("host")
         if time is None or not isinstance(devices, list | None) or not isinstance(declared, dict | None):
             return False
-        sampler = self._host(host) if declared else None
+        columns = self._host(host) if declared else None
         for name, value in (declared or {}).items():
-            if sampler is not None and name in HOST_COLUMNS:
-                self._put(sampler, name, [time], [value])
+            if columns is not None and name in HOST_COLUMNS:
+                self._put(columns, HOST_COLUMNS[name], [time], [value])
         for entry in devices or ():
             number = device_number(entry)
             if number is None:
@@ -149,7 +131,7 @@ class Samples:
             for name, value in entry.items():
                 known = DEVICE_ALIASES.get(name, name)
                 if known in DEVICE_COLUMNS:
-                    self._put(self.devices.setdefault(number, Sampler(DEVICE_COLUMNS)), known, [time], [value])
+                    self._put(self.devices.setdefault(number, {}), DEVICE_COLUMNS[known], [time], [value])
             self.total(number, entry.get("total_mib"))
         return True
 
@@ -160,20 +142,20 @@ class Samples:
         if size is not None and len(sizes) < 2:
             sizes.add(size)
 
-    def _host(self, name: str | None) -> Sampler | None:
+    def _host(self, name: str | None) -> Columns | None:
         if name not in self.hosts and len(self.hosts) >= _MAX_HOSTS:
             self.unreadable += 1
             return None
-        return self.hosts.setdefault(name, Sampler(HOST_COLUMNS))
+        return self.hosts.setdefault(name, {})
 
-    def _put(self, sampler: Sampler, name: str, times: list[int], values: list[Any]) -> None:
+    def _put(self, columns: Columns, meaning: Sampled, times: list[int], values: list[Any]) -> None:
         """Add the numbers in ``values``; null is a missing value, anything else an unreadable one."""
         numbers = [real(value) for value in values]
         if None in numbers:
             self.unreadable += sum(number is None and value is not None for number, value in zip(numbers, values, strict=True))
             kept = [(time, number) for time, number in zip(times, numbers, strict=True) if number is not None]
             times, numbers = [time for time, _ in kept], [number for _, number in kept]
-        sampler.add(name, times, [number for number in numbers if number is not None])
+        columns.setdefault(meaning.metric, Column(meaning)).add(times, [number for number in numbers if number is not None])
 
 
 def device_number(entry: object) -> int | None:

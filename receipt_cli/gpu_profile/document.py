@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from receipt_cli import __version__
 from receipt_cli.gpu_profile import format as gpufl
 from receipt_cli.gpu_profile.activity import NS, CopyTotals, Timing, Timings
-from receipt_cli.gpu_profile.devices import Sampler
+from receipt_cli.gpu_profile.devices import Columns, metrics_of
 from receipt_cli.gpu_profile.session import ReadFile, Session, times_of
 from receipt_cli.gpu_profile.spans import Spans
 from receipt_cli.gpu_profile.stream import Dictionary, StreamProblems, shown
@@ -213,20 +213,18 @@ def _devices(session: Session, busy: Mapping[int, int | None]) -> list[Document]
             "name": _text(session.inventory.name(number), _SHORT),
             "memory_bytes": _memory(session, number),
             "busy_s": None if length is None else length / NS,
-            "metrics": _metrics(session, session.samples.devices.get(number), f"device {number}"),
+            "metrics": _metrics(session, session.samples.devices.get(number, {}), f"device {number}"),
         }
         for number, length in busy.items()
     ]
 
 
-def _metrics(session: Session, sampler: Sampler | None, whose: str) -> Document:
-    if sampler is None:
-        return {}
-    for name, column in sampler.columns.items():
+def _metrics(session: Session, columns: Columns, whose: str) -> Document:
+    for name, column in columns.items():
         if column.impossible:
             detail = f"{whose}: {name}: {column.impossible} impossible values; the metric is left out"
             session.problems.add("impossible_value", detail, count=column.impossible)
-    return sampler.metrics()
+    return metrics_of(columns)
 
 
 def _header(session: Session) -> Document:

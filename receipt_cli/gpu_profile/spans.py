@@ -70,13 +70,8 @@ class Spans:
         """Return the length of the union."""
         self._take_single()
         self._fold()
-        kept = self._kept
-        if not self._runs:
-            return 0 if kept is None else int((kept[1] - kept[0]).sum())
-        if kept is not None:
-            self._spill(*kept)
-            self._kept = None
-        return _merged_total(self._runs)
+        kept = [] if self._kept is None else [_Run(*map(Cells.of, self._kept))]
+        return _merged_total([*self._runs, *kept])
 
     def _take_single(self) -> None:
         starts, ends = np.array(self._starts, np.int64), np.array(self._ends, np.int64)
