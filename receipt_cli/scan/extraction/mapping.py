@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 
+import regex
+
 from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Mapped, Rule
 from receipt_cli.records.literals import NotALiteral, Number, Text, Value, parse_object
-from receipt_cli.scan.extraction.model import MAX_EVENTS, MAX_KEY, NOWHERE, Box, Extraction, Span, add_groups, read_unregistered
+from receipt_cli.scan.extraction.model import MAX_KEY, NOWHERE, Box, Extraction, Span, add_groups, read_unregistered
 
 _MAX_OPENINGS = 16
 
@@ -16,26 +18,37 @@ _MAX_OPENINGS = 16
 def find_mappings(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extraction]:
     """Yield an event for each object in ``record`` that has the required keys and values."""
     text = record.decode("utf-8", "surrogateescape")
-    ascii_only = len(text) == len(record)
-    if rule.opening is not None:
-        yield from _opened(rule, spec, record, box)
-        return
-    at = text.find("{")
-    tries = count = 0
-    while at >= 0 and tries < _MAX_OPENINGS and count < MAX_EVENTS:
+    end = tries = 0
+    for at, opening in _braces(rule, record, text, box):
+        if at < end:
+            continue  # inside the object before
         tries += 1
+        if tries > _MAX_OPENINGS:
+            return
         parsed = _parse(text, at)
-        if parsed is None:
-            at = text.find("{", at + 1)
+        event = None if parsed is None else _mapped(spec, parsed[0])
+        if parsed is None or (event is None and opening is not None):
             continue
-        data, end, keys = parsed
-        event = _mapped(spec, data)
+        _, end, keys = parsed
         if event is not None:
-            count += 1
             event.start, event.end = at, end
             event.keys += keys
-            yield event if ascii_only else event.moved(_in_bytes(text, at, end))
-        at = text.find("{", end)
+            event = event.moved(_in_bytes(text, at, end))
+            if opening is not None:
+                add_groups(event, opening.re, opening)
+            yield event
+
+
+def _braces(rule: Rule, record: bytes, text: str, box: Box) -> Iterator[tuple[int, regex.Match[bytes] | None]]:
+    """Yield the offset in ``text`` of each brace that may begin an object, with the match of the rule's start that it ends."""
+    if rule.opening is not None:
+        for found in rule.opening.finditer(record, timeout=box.left()):
+            yield len(record[: found.end() - 1].decode("utf-8", "surrogateescape")), found
+        return
+    at = text.find("{")
+    while at >= 0:
+        yield at, None
+        at = text.find("{", at + 1)
 
 
 @lru_cache(8)
@@ -50,30 +63,6 @@ def _parse(text: str, at: int) -> tuple[dict[str, Value], int, tuple[Span, ...]]
     except (NotALiteral, RecursionError):
         return None
     return data, end, tuple(keys)
-
-
-def _opened(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extraction]:
-    """Yield the objects of ``record`` whose opening brace ends a match of the rule's start."""
-    assert rule.opening is not None
-    end = 0
-    for count, found in enumerate(rule.opening.finditer(record, timeout=box.left())):
-        if count >= _MAX_OPENINGS:
-            return
-        if found.end() <= end:
-            continue  # inside the object before
-        text = record[found.end() - 1 :].decode("utf-8", "surrogateescape")
-        parsed = _parse(text, 0)
-        if parsed is None:
-            continue
-        data, length, keys = parsed
-        event = _mapped(spec, data)
-        if event is not None:
-            event.end = length
-            event.keys += keys
-            event = event.moved(_in_bytes(text, 0, length)).moved((found.end() - 1).__add__)
-            add_groups(event, rule.opening, found)
-            end = event.end
-            yield event
 
 
 def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
