@@ -29,8 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli.errors import ReceiptError
-from receipt_cli.export.formats import FORMATS, export
-from receipt_cli.export.names import Name
+from receipt_cli.export.formats import FORMATS, Name, export
 from receipt_cli.export.run import STATISTICS, gather
 from receipt_cli.importers.importing import import_document
 from receipt_cli.io.discovery import find_logs

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from receipt_cli.errors import UsageError
 from receipt_cli.export.bmf import bmf
 from receipt_cli.export.in_toto import in_toto
 from receipt_cli.export.mlflow_store import export_to_mlflow
-from receipt_cli.export.names import Name
 from receipt_cli.export.openmetrics import openmetrics
 from receipt_cli.export.otlp import otlp_json
 from receipt_cli.export.run import ExportedRun
@@ -18,6 +18,8 @@ from receipt_cli.export.tables import csv_table, write_parquet
 from receipt_cli.export.tensorboard import write_event_file
 from receipt_cli.export.wandb_run import write_run_folder
 from receipt_cli.io.atomic import write_atomically
+
+Name: TypeAlias = Literal["mlflow", "wandb", "tensorboard", "openmetrics", "otlp-json", "parquet", "csv", "in-toto", "bmf"]
 
 
 @dataclass(frozen=True, slots=True)

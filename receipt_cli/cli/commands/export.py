@@ -10,9 +10,8 @@ from receipt_cli.cli.output import note, progress, write_stdout
 from receipt_cli.cli.parameters import Argument, Option, Output
 from receipt_cli.cli.runs import InStore, receipt_file
 from receipt_cli.errors import UsageError
-from receipt_cli.export.formats import FORMATS
+from receipt_cli.export.formats import FORMATS, Name
 from receipt_cli.export.formats import export as write_run
-from receipt_cli.export.names import Name
 from receipt_cli.export.run import gather
 from receipt_cli.io.atomic import make_folder
 from receipt_cli.io.discovery import is_store

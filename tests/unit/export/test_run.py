@@ -12,9 +12,8 @@ import pytest
 
 from receipt_cli.errors import UsageError
 from receipt_cli.export.bmf import bmf
-from receipt_cli.export.formats import FORMATS, export
+from receipt_cli.export.formats import FORMATS, Name, export
 from receipt_cli.export.in_toto import in_toto, predicate_type
-from receipt_cli.export.names import Name
 from receipt_cli.export.run import ExportedRun, gather, instant, read_curves
 from receipt_cli.export.tables import csv_table
 from receipt_cli.io.protobuf import block, double, integer, single, varint
