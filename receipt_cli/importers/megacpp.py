@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from receipt_cli.importers.model import DeclaredFailure, DeclaredPhase, DeclaredStatistic, ForeignRun, JsonFormat, last, single
+from receipt_cli.importers.model import DeclaredFailure, DeclaredPhase, DeclaredStatistic, ForeignRun, JsonFormat, single
 from receipt_cli.importers.text import JsonText, Value, at, members
 from receipt_cli.importers.values import (
     IGNORED,
@@ -65,15 +65,11 @@ def read_summary(json_text: JsonText, document: Value) -> ForeignRun:
     phase.parameter_count = fields.count("param_total_numel")
     steps = fields.count("hot_step_count")
     for key, meaning in _HOT.items():
-        if (value := fields.number(meaning, key)) is not None:
-            statistic = DeclaredStatistic({"mean": value}, steps, "steady", meaning.scope, meaning.definition)
-            phase.metrics[meaning.name] = statistic
+        phase.state(meaning, fields.number(meaning, key), "mean", count=steps, window="steady")
     for key, meaning in _LAST.items():
-        if (value := fields.number(meaning, key)) is not None:
-            phase.metrics[meaning.name] = last(value)
+        phase.state(meaning, fields.number(meaning, key), "last")
     for key, meaning in _MEMORY.items():
-        if (value := fields.number(meaning, key)) is not None:
-            phase.metrics[meaning.name] = single(value, definition=meaning.definition)
+        phase.state(meaning, fields.number(meaning, key))
     foreign.add_fact("/model/parameter_count", phase.parameter_count, "import:/param_total_numel")
     for flag, key in (("sequence_length", "seq_length"), ("tokens_per_step", "tokens_per_step")):
         foreign.add_fact(f"/flags/{flag}", fields.count(key), f"import:/{key}")
@@ -125,6 +121,7 @@ _FACTS = {
     "/flags/learning_rate": ("workload", "learning_rate"),
     "/flags/grad_checkpoint": ("workload", "grad_checkpoint"),
 }
+_LOSS, _PEAK = metric("loss"), metric("peak_memory_bytes")
 _LOSSES = {"initial_loss": "first", "final_loss": "last", "mean_loss": "mean"}
 _TOKENS = fact("tokens_per_step")
 _PACKAGES = ("mlx", "mlx_lm", "mlx_metal")
@@ -132,11 +129,8 @@ _PACKAGES = ("mlx", "mlx_lm", "mlx_metal")
 
 def recognise_mlx(document: Value) -> bool:
     """Return whether ``document`` has ``receipt_schema_version``, ``training`` and ``workload``."""
-    return (
-        isinstance(document, dict)
-        and "receipt_schema_version" in document
-        and all(isinstance(document.get(key), dict) for key in ("training", "workload"))
-    )
+    stated = "receipt_schema_version" in members(document)
+    return stated and all(isinstance(at(document, key), dict) for key in ("training", "workload"))
 
 
 def read_mlx(json_text: JsonText, document: Value) -> ForeignRun:
@@ -169,11 +163,9 @@ def _read_totals(foreign: ForeignRun, fields: Fields, phase: DeclaredPhase) -> N
     """Add the statistics of the whole run; statistics of step records take precedence."""
     phase.parameter_count = fields.count("model", "parameter_count")
     phase.records = fields.count("training", "steps_completed") or 0
-    peak = fields.number(metric("peak_memory_bytes"), "memory", "peak_memory_bytes")
-    if peak is not None:
-        phase.metrics["peak_memory_bytes"] = single(peak)
-    losses = {figure: fields.number(metric("loss"), "training", key) for key, figure in _LOSSES.items()}
-    phase.metrics["loss"] = DeclaredStatistic({figure: value for figure, value in losses.items() if value is not None})
+    phase.state(_PEAK, fields.number(_PEAK, "memory", "peak_memory_bytes"))
+    for key, figure in _LOSSES.items():
+        phase.state(_LOSS, fields.number(_LOSS, "training", key), figure)
     finite = at(fields.document, "training", "all_finite")
     if finite in (True, False):
         foreign.checks["finite_losses"] = finite is True
@@ -254,9 +246,7 @@ def read(json_text: JsonText, document: Value) -> ForeignRun:
     phase.steady_records = fields.count("summary", "steady_state_steps")
     phase.parameter_count = fields.count("summary", "num_params")
     phase.training_time_s = fields.seconds("summary", "training_time_sec")
-    memory = fields.number(metric("peak_memory_bytes", "MiB"), "summary", "peak_memory_mib")
-    if memory:
-        phase.metrics["peak_memory_bytes"] = single(memory)
+    phase.state(_PEAK, fields.number(metric("peak_memory_bytes", "MiB"), "summary", "peak_memory_mib") or None)
     _read_summary(foreign, phase, members(document, "summary"), _SUMMARY)
     _read_outcome(foreign, fields)
     for key in ("commit", "branch", "dirty", "message"):
@@ -401,9 +391,8 @@ def read_lane(json_text: JsonText, document: Value) -> ForeignRun:
     foreign.matched = 1
     foreign.run["name"] = fields.words("label")
     phase.records = fields.count("steps") or 0
-    rate = fields.number(metric("tokens_per_s"), "tok_per_sec")
-    if rate:
-        phase.metrics["tokens_per_s"] = single(rate, scope="global", definition="timed_loop_without_warmup")
+    rate = metric("tokens_per_s", scope="global", definition="timed_loop_without_warmup")
+    phase.state(rate, fields.number(rate, "tok_per_sec") or None)
     phase.training_time_s = fields.seconds("elapsed_s")
     _note_gigabytes(foreign, document, "peak_mem_gb")
     asked, seen = at(document, "dense_fa4_requested"), at(document, "dense_fa4_dispatch_observed")
@@ -435,9 +424,7 @@ def read_goodput(json_text: JsonText, document: Value) -> ForeignRun:
     foreign.matched = 1
     phase.records = fields.count("step_count") or 0
     phase.training_time_s = fields.seconds("step_time_s")
-    mean = fields.seconds("avg_step_s")
-    if mean:
-        phase.metrics["step_time_s"] = single(mean, definition="mean_of_the_run")
+    phase.state(metric("step_time_s", definition="mean_of_the_run"), fields.seconds("avg_step_s") or None)
     for name in ("goodput", "wall_time_s", *_SHARES):
         number = number_in(at(document, name))
         if number is not None:

@@ -12,7 +12,7 @@ from receipt_cli.events.table import EventTable, Source, log_of
 from receipt_cli.grammar.model import Field, Grammar, Rule
 from receipt_cli.header.values import HeaderFact, checked
 from receipt_cli.importers.text import Document, JsonText, Record, Value, at
-from receipt_cli.importers.values import ProblemCounter, RecordValues, python_value
+from receipt_cli.importers.values import Meaning, ProblemCounter, RecordValues, python_value
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.redaction.text import safe_text
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, place
@@ -40,9 +40,9 @@ class DeclaredStatistic:
     definition: str | None = None
 
 
-def single(value: float, *, scope: str | None = None, definition: str | None = None) -> DeclaredStatistic:
+def single(value: float) -> DeclaredStatistic:
     """Return the statistic of a single value."""
-    return DeclaredStatistic(dict.fromkeys(FIGURES, value), 1, "all", scope, definition)
+    return DeclaredStatistic(dict.fromkeys(FIGURES, value), 1)
 
 
 def last(value: float, *, scope: str | None = None, definition: str | None = None) -> DeclaredStatistic:
@@ -63,6 +63,14 @@ class DeclaredPhase:
     training_time_s: float | None = None
     metrics: dict[str, DeclaredStatistic] = field(default_factory=dict)
     others: dict[str, DeclaredStatistic] = field(default_factory=dict)
+
+    def state(self, meaning: Meaning, value: float | None, *figures: str, count: int | None = None, window: str = "all") -> None:
+        """Add ``value`` as ``figures`` of a metric; without these it is the only value, and None is ignored."""
+        if value is not None:
+            before = self.metrics.get(meaning.name, DeclaredStatistic({})).figures
+            stated = {**before, **dict.fromkeys(figures or FIGURES, value)}
+            known = count if figures else 1
+            self.metrics[meaning.name] = DeclaredStatistic(stated, known, window, meaning.scope, meaning.definition)
 
     def add_last(self, values: RecordValues) -> None:
         """Add the values of the document's only record as last values."""

@@ -14,7 +14,8 @@ from itertools import pairwise
 
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.units import read_number
-from receipt_cli.importers.model import DeclaredPhase, DeclaredStatistic, ForeignRun, last, single
+from receipt_cli.importers.model import DeclaredPhase, ForeignRun, single
+from receipt_cli.importers.values import Meaning, metric
 from receipt_cli.problems import pointer
 
 FORMAT = "nanochat-report"
@@ -45,6 +46,15 @@ _PHASES = {
 _TRAINING = ("Base model training", "Midtraining", "Chat SFT", "SFT", "Chat RL")
 _LAST_STAGE = ("Chat SFT", "SFT")
 """The last stage of a complete run; reinforcement learning may follow."""
+_RESULTS: tuple[tuple[str, Meaning, str], ...] = (
+    ("Minimum validation bpb", metric("val_bpb"), "min"),
+    ("Final validation bpb", metric("val_bpb"), "last"),
+    ("MFU %", metric("mfu_ratio", "percent", definition="last_step"), "last"),
+    ("Training loss", metric("loss"), "last"),
+    ("Validation loss", metric("val_loss"), "last"),
+    ("Total training flops", metric("total_flops"), "last"),
+)
+_PEAK = metric("peak_memory_bytes")
 _FLAGS = {
     "depth", "max_seq_len", "device_batch_size", "total_batch_size", "embedding_lr", "unembedding_lr", "matrix_lr",
     "weight_decay", "grad_clip", "warmup_ratio", "warmdown_ratio", "final_lr_frac", "init_lr_frac", "dtype",
@@ -160,24 +170,10 @@ def _training(foreign: ForeignRun, phase: DeclaredPhase, section: _Section, *, w
     count = _number(foreign, section, "Number of parameters")
     phase.parameter_count = int(count) if count else None
     phase.training_time_s = _number(foreign, section, "Total training time", "suffix")
-    best, final = _number(foreign, section, "Minimum validation bpb"), _number(foreign, section, "Final validation bpb")
-    figures = {name: value for name, value in (("min", best), ("last", final)) if value is not None}
-    if figures:
-        phase.metrics["val_bpb"] = DeclaredStatistic(figures)
-    values: tuple[tuple[str, str, str | None, str | None], ...] = (
-        ("MFU %", "mfu_ratio", "percent", "last_step"),
-        ("Training loss", "loss", None, None),
-        ("Validation loss", "val_loss", None, None),
-        ("Total training flops", "total_flops", None, None),
-    )
-    for key, name, unit, definition in values:
-        value = _number(foreign, section, key, unit)
-        if value is not None:
-            phase.metrics[name] = last(value, definition=definition)
-            phase.records = max(phase.records, 1 if name in ("mfu_ratio", "loss") else 0)
-    memory = _number(foreign, section, "Peak memory usage", "suffix")
-    if memory:
-        phase.metrics["peak_memory_bytes"] = single(memory)
+    for key, meaning, figure in _RESULTS:
+        phase.state(meaning, _number(foreign, section, key, meaning.unit), figure)
+    phase.records = max(phase.records, 1 if {"mfu_ratio", "loss"} & phase.metrics.keys() else 0)
+    phase.state(_PEAK, _number(foreign, section, "Peak memory usage", "suffix") or None)
     estimate = _number(foreign, section, "CORE metric estimate")
     if estimate is not None:
         phase.others["CORE metric estimate"] = single(estimate)
