@@ -139,6 +139,8 @@ def _quoting(parts: list[_Part], ordinal: Callable[[int], int]) -> Iterator[int]
 CONVICTING = ("cause", "stop", "error", "consequence")
 FATAL = ("cause", "stop", "error")
 FAR = 1 << 62
+AT_START = 2
+"""Step records after a failure before the first one: the run is another start, or it got over the failure."""
 EPOCH = 10
 """Step records that an epoch record counts for if a marker requires many."""
 SAID_DONE = "said_to_be_done"
@@ -250,7 +252,8 @@ class Progress:
         if marker.overcome_after > EPOCH:
             later += (EPOCH - 1) * (len(self.epochs) - bisect_right(self.epochs, at))
         ended = any(end > at and (end != FAR or marker.id not in SENT) for end in (*self.ends, *self.zeros))
-        return ended or any(a > at for a in self.attempts) or later >= marker.overcome_after
+        needed = min(marker.overcome_after, AT_START) if self.steps and at < self.steps[0] else marker.overcome_after
+        return ended or any(a > at for a in self.attempts) or later >= needed
 
     def _only_logged(self, at: int) -> bool:
         """Return whether only a logger reported an error, the run went on, and nothing later confirms a failure."""

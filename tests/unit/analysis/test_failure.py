@@ -434,6 +434,20 @@ def test_the_loss_of_evaluations_counts_where_none_other_is_printed() -> None:
 
 @pytest.mark.parametrize(("epochs", "want"), [(9, "cuda_oom"), (10, "truncated")])
 def test_an_oom_is_got_over_in_fewer_epochs_than_steps(epochs: int, want: str) -> None:
-    bars = "Epoch {n}/40\n60/60 - 3s - 42ms/step - accuracy: 0.8000 - loss: 0.5000\n"
-    log = OOM + "".join(bars.format(n=n) for n in range(1, epochs + 1))
-    assert reason(receipt_of(log)) == want
+    bars = [f"Epoch {n}/40\n60/60 - 3s - 42ms/step - accuracy: 0.8000 - loss: 0.5000\n" for n in range(1, epochs + 2)]
+    assert reason(receipt_of(bars[0] + OOM + "".join(bars[1:]))) == want
+
+
+NO_SPACE = TRACEBACK[: TRACEBACK.rindex("\n", 0, -1) + 1] + "OSError: [Errno 28] No space left on device\n"
+
+
+@pytest.mark.parametrize("failure", [OOM, "[rank0]: " + OOM, NO_SPACE, "Killed\n", "KeyboardInterrupt\n", TRACEBACK])
+@pytest.mark.parametrize(("later", "over"), [(1, False), (2, True)])
+def test_a_failure_before_the_first_step_is_another_start_s(failure: str, later: int, over: bool) -> None:
+    """It ends no run that then takes steps, however few, also if nothing of the first start comes again."""
+    assert (reason(toy_receipt(failure + "the data is there\n" + steps(0, later))) is None) is over
+
+
+@pytest.mark.parametrize("failure", [OOM, "Killed\n", "KeyboardInterrupt\n", TRACEBACK])
+def test_a_start_that_comes_again_behind_a_failure_needs_no_second_step(failure: str) -> None:
+    assert reason(toy_receipt("toy model 7\n" + failure + "toy model 8\n" + steps(0, 1))) is None
