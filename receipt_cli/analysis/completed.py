@@ -49,7 +49,8 @@ def is_completed(
 class Distance(NamedTuple):
     """Steps missing between the last numbered record and the plan.
 
-    ``stride``: steps from one record to the next. ``begin``: first step; if it is 0, the last step is the plan minus one.
+    ``stride``: steps from one record to the next. ``begin``: first step; if it is 0, the last step is the plan minus one. If the
+    log begins later, as after a resume, it does not show whether epochs count from 0 or 1: the last one may be either.
     """
 
     step: int
@@ -82,7 +83,7 @@ def distance(phase: Phase) -> Distance | None:
     if planned is None or not steps:
         return None
     begin = int(min(piece.min() for piece in pieces(numbered)))
-    last_at = planned - (begin == 0) + (begin >= 1 and first_epoch(phase))
+    last_at = planned - (begin == 0) + (begin == 1 and first_epoch(phase))
     strides = [after - before for before, after in pairwise(steps) if after > before]
     return Distance(steps[-1], planned, last_at - steps[-1], max(strides, default=1), begin)
 

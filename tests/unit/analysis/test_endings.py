@@ -208,6 +208,15 @@ def test_the_last_epoch_has_the_number_of_epochs_where_the_first_is_1(lines: lis
     assert ((receipt_of("\n".join(lines) + "\n")["failure"]) or {"reason": None})["reason"] == reason
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "reason"), [(0, 39, None), (1, 39, "truncated"), (20, 38, "truncated"), (20, 39, None)]
+)
+def test_a_resumed_log_does_not_show_whether_its_epochs_count_from_zero(first: int, last: int, reason: str | None) -> None:
+    epochs = (f"Epoch [{n}/40], Loss: {9 / (n + 1):.4f}\nValidation Loss: {9 / (n + 1):.4f}\n" for n in range(first, last + 1))
+    failure = receipt_of("".join(epochs))["failure"]
+    assert (failure and failure["reason"]) == reason
+
+
 @pytest.mark.parametrize("step", [1, -1])
 def test_rows_of_numbers_may_be_steps(step: int) -> None:
     rows = [f"{n} {1 / (n + 1):.6f}" for n in range(30)][::step]
