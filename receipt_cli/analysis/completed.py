@@ -135,8 +135,8 @@ def closes(lines: Mapping[int, bytes], last: int) -> bool:
     counters = (found for number, line in lines.items() if number > last for found in _PATIENCE.findall(line))
     if any(int(count) >= int(limit) for count, limit in counters):
         return True
-    before = {words for number, line in lines.items() if number <= last for words in _words(line)}
     after = [words for number, line in lines.items() if number > last for words in _words(line)]
+    before = {words for number, line in lines.items() if number <= last for words in _words(line)} if after else ()
     if after and any(b" ".join(known).startswith(b" ".join(after[-1])) for known in before):
         after.pop()
     return any(words not in before for words in after)
@@ -150,10 +150,12 @@ def begins_program(lines: Mapping[int, bytes], last: int, until: int) -> bool:
 
     ``lines``: see ``closes``. Words that the run itself repeats do not count; names of scripts count as equal.
     """
-    between = [_SCRIPT.sub(b"script", line) for number, line in lines.items() if last < number < until]
-    known = [words for number, line in lines.items() if number <= last for words in _words(_SCRIPT.sub(b"script", line))]
-    again = bool(known) and known.count(known[0]) < 2 and any(known[0] in _words(line) for line in between)
-    return again or any(is_command(line) for number, line in lines.items() if last < number < until)
+    between = [line for number, line in lines.items() if last < number < until]
+    if any(map(is_command, between)):
+        return True
+    known = (words for number, line in lines.items() if number <= last for words in _words(_SCRIPT.sub(b"script", line)))
+    first = next(known, None) if between else None
+    return first is not None and any(first in _words(_SCRIPT.sub(b"script", line)) for line in between) and first not in known
 
 
 def _words(text: bytes) -> list[tuple[bytes, ...]]:

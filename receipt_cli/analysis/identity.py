@@ -95,8 +95,11 @@ def with_identity(facts: Facts, gathered: Gathered, events: EventTable) -> Facts
     found: dict[str, dict[str, int]] = {}
     digests: dict[str, dict[str, int]] = {}
     seeds: dict[int, int] = {}
+    packed = b"[packing] " in head
     for number, line in enumerate(plain(head[: head.rfind(b"\n") + 1]).split(b"\n"), gathered.lines[0] + 1):
         passed = until is not None and number >= until
+        if passed and not packed:
+            break
         if not seeded and not passed and len(line) < LONGEST_OPTIONS and b"seed" in line.lower():
             for seed in _seeds(line.rstrip()):
                 seeds.setdefault(seed, number)

@@ -37,6 +37,7 @@ from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Lack, Problem, pointer
 from receipt_cli.records.envelope import behind_heads, plain
 from receipt_cli.records.heuristics import STEP_LINE
+from receipt_cli.records.split import normalise
 from receipt_cli.scan.columns import RuleColumns
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.forms import MARK
@@ -446,6 +447,8 @@ _DRAWN = compile_later(rb"(?i)\d/\d+ \[[^\]\r\n]{0,200}?loss[ :=]{1,3}[-+]?[\d(n
 """A progress bar that shows a loss."""
 _LOSS = compile_later(rb"(?i)\d[^\r\n]{0,200}?(?<![A-Za-z])loss[ :=]{1,3}[-+]?[\d(n]")
 """A loss behind a number."""
+_SAID = (b"step", b"iter", b"epoch", b"batch", b"loss")
+"""Words of which each such record has one."""
 
 
 def training_unread(
@@ -461,6 +464,9 @@ def training_unread(
     records = [(n, record) for n, line in lines[-behind:] for record in line.removesuffix(b"\r").split(b"\r")] if behind else []
     forms: dict[bytes, list[tuple[int, bytes]]] = {}
     for number, record in records[-(behind or 0) :]:
+        said = normalise(record).lower()
+        if not any(word in said for word in _SAID):
+            continue
         text = plain(record + b"\n")[:-1]
         if any(form.search(text) is not None for form in (STEP_LINE, _DRAWN, _LOSS)) and not _evaluates(text):
             forms.setdefault(shape_of(behind_heads(text)), []).append((number, text))

@@ -364,16 +364,19 @@ def is_first_batch(reading: Reading, vocabulary: Vocabulary) -> bool:
 
 def _in_rounds(readings: Sequence[Reading], _: Vocabulary) -> list[Reading]:
     """Doubt records whose epochs begin again for each record of another kind that counts: rounds of several workers."""
-    return [r for r in readings if any(other is not r and _is_round(other, r) for other in readings)]
+    epochs = [(r, r.shape.columns[r.counter.epoch].drops) for r in readings if r.counter.epoch is not None]
+    again = [(r, drops) for r, drops in epochs if drops > 1]
+    counting = [r for r in readings if _counts_on(r)] if again else []
+    return [r for r, drops in again if any(_is_round(other, r, drops) for other in counting)]
 
 
-def _is_round(other: Reading, reading: Reading) -> bool:
-    epoch, places = reading.counter.epoch, other.counter.places[:1]
-    drops = reading.shape.columns[epoch].drops if epoch is not None else 0
-    if drops < 2 or not places or other.loss is None or other.counter.mode not in (GLOBAL, EPOCHS):
-        return False
-    each = abs(other.shape.count - drops - 1) <= 1 and not other.shape.columns[places[0]].drops
-    return each and other.sure and other.shape.first > reading.shape.first
+def _counts_on(reading: Reading) -> bool:
+    places = reading.counter.places[:1] if reading.counter.mode in (GLOBAL, EPOCHS) else []
+    return bool(places) and not reading.shape.columns[places[0]].drops and reading.loss is not None and reading.sure
+
+
+def _is_round(other: Reading, reading: Reading, drops: int) -> bool:
+    return abs(other.shape.count - drops - 1) <= 1 and other.shape.first > reading.shape.first
 
 
 DOUBTED: Mapping[str, Callable[[Sequence[Reading], Vocabulary], list[Reading]]] = {

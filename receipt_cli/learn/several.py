@@ -77,6 +77,8 @@ def _parted(line: bytes) -> tuple[bytes, list[bytes]]:
 
     Of a line with one record: ``(b"", [line])``.
     """
+    if len(_NUMBER.findall(line)) < FEWEST:  # two records of two numbers
+        return b"", [line]
     at = core_start(line)
     head, parts = line[:at], _NUMBER.split(line[at:].rstrip())
     texts, count = parts[::2], len(parts) // 2
