@@ -149,8 +149,9 @@ class Cells(Sequence[N], Generic[N]):
         few, count = self._few, len(data) // 8
         if isinstance(few, array) and len(few) + count <= FEW:
             few.frombytes(data)
-        elif count and not self._counts(data, count):
-            self._buffer_for(len(self) + count).write(8 * self._count, data)
+        elif count:
+            if not self._grows_by(np.frombuffer(data, self._dtype)):
+                self._buffer_for(len(self) + count).write(8 * self._count, data)
             self._count += count
 
     def extend_array(self, values: Array) -> None:
@@ -176,20 +177,6 @@ class Cells(Sequence[N], Generic[N]):
         else:
             end[...] = values
         self._count += len(values)
-
-    def _counts(self, data: bytes | memoryview, count: int) -> bool:
-        """Store the column and the ``count`` entries of ``data`` as one repeated value; return whether they are all equal."""
-        first = bytes(data[:8])
-        if self._buffer is not None or data != first * count:
-            return False
-        if self._same is None:
-            if self._bytes() != first * len(self):
-                return False
-            self._same, self._count, self._few = array(self._code, first), len(self), None
-        elif self._same.tobytes() != first:
-            return False
-        self._count += count
-        return True
 
     def _grows_by(self, values: Array) -> bool:
         """Store the column and ``values`` as one repeated value; return whether they are all equal."""
