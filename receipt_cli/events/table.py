@@ -847,15 +847,8 @@ class EventTable:
         for column in found:
             put(known, column.rows, True)
 
-        def merged(part: slice) -> Floats:
-            held = np.empty(part.stop - part.start)
-            for column in found:
-                first, last = before_in(column.rows, np.array([part.start, part.stop])).tolist()
-                held[numbers_in(chosen(column.rows, slice(first, last))) - part.start] = column.values[first:last]
-            return held[known[part]]
-
-        every = gathered(np.float64, sum(len(column.values) for column in found), map(merged, slices(self.count)))
-        return Column(where(known), every)
+        every = (_filled(found, part)[known[part]] for part in slices(self.count))
+        return Column(where(known), gathered(np.float64, sum(len(column.values) for column in found), every))
 
     def metric_names(self) -> list[str]:
         """Return the names of the metrics that any record prints."""
@@ -888,13 +881,7 @@ class EventTable:
         if isinstance(found.rows, slice) and found.rows == slice(0, self.count):
             return found.values
 
-        def filled(part: slice) -> Floats:
-            first, last = before_in(found.rows, np.array([part.start, part.stop])).tolist()
-            values = np.full(part.stop - part.start, math.nan)
-            values[numbers_in(chosen(found.rows, slice(first, last))) - part.start] = found.values[first:last]
-            return values
-
-        return gathered(np.float64, self.count, map(filled, slices(self.count)))
+        return gathered(np.float64, self.count, (_filled([found], part) for part in slices(self.count)))
 
     def figure(self, values: Floats, known: Mask) -> Column:
         """Return as a figure the ``values`` (float64 [n], one for each record) at which the mask ``known`` is true."""
@@ -912,6 +899,15 @@ class EventTable:
     def steps_of(self, column: Column) -> Floats:
         """Return the steps of the records that have a figure (float64 [m]); NaN if one has none."""
         return at_rows(self.steps, column.rows)
+
+
+def _filled(columns: Iterable[Column], part: slice) -> Floats:
+    """Return the values of some figures at the rows of a slice; NaN at a row that none of them has."""
+    values = np.full(part.stop - part.start, math.nan)
+    for column in columns:
+        first, last = before_in(column.rows, np.array([part.start, part.stop])).tolist()
+        values[numbers_in(chosen(column.rows, slice(first, last))) - part.start] = column.values[first:last]
+    return values
 
 
 def _any(held: Sequence[NumberColumn], own: Rows) -> bool:
