@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 
 from receipt_cli.events.counters import full_at_zero
-from receipt_cli.events.table import EventTable, Rows, Source, at_rows, chosen, distinct, not_nan, numbers_in, of_grammar, size_of
+from receipt_cli.events.table import EventTable, Source, chosen, distinct, not_nan, numbers_in, of_grammar, size_of
 from receipt_cli.grammar.model import COUNTERS
-from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
-from receipt_cli.numeric.spill import rises, scratch, slices
+from receipt_cli.numeric.array_types import Floats, Integers, Mask
+from receipt_cli.numeric.spill import scratch, slices
 from receipt_cli.records.envelope import NO_RANK
 
 MAX_EPOCHS = 1_000_000
@@ -38,8 +38,7 @@ def count_epochs(table: EventTable) -> EventTable:
         running = _Running(table)
         table = table.where(~_evaluated(table, running))
         table = table.having(epoch_step=_unwrapped(table))
-        table = table.having(**counted(table, running))
-        table = table.having(**_single_passes(table))
+        table = table.having(**_counted(table, running))
     return _records(table)
 
 
@@ -146,12 +145,8 @@ def _unwrapped(table: EventTable) -> Floats:
     return insides
 
 
-def counted(table: EventTable, running: _Running, unprinted: Mask | None = None) -> dict[str, Floats]:
-    """Return the columns (float64 [n]) that follow from the epoch counters, by name.
-
-    ``unprinted`` is the mask of the records that print no step of their own (None: all without a step). All records count
-    together: a table of several launches has to be counted for each launch.
-    """
+def _counted(table: EventTable, running: _Running) -> dict[str, Floats]:
+    """Return the columns (float64 [n]) that follow from the epoch counters, by name."""
     found = {name: scratch(np.float64, len(table)) for name in _COUNTED}
     every = dict[tuple[str, int, int], _Lengths]()
     zero = {source.grammar.id for source, rows, _ in table.parts if (table.column("epoch_number")[rows] == 0).any()}
@@ -163,9 +158,8 @@ def counted(table: EventTable, running: _Running, unprinted: Mask | None = None)
     for part in slices(len(table)):
         block = table[part]
         kinds = block.by_source(lambda source: source.rule.event == "step")
-        asked = kinds & (np.isnan(block.steps) if unprinted is None else unprinted[part])
+        asked = kinds & np.isnan(block.steps)
         steps, planned, epochs = (np.array(block.column(name)) for name in _COUNTED)
-        steps[asked] = np.nan
         printed = block.column("epoch_number")
         epoch, inside, length, plan = (running.of(block, name) for name in COUNTERS)
         whole = block.by_source(lambda source: source.rule.counts == "epoch")
@@ -260,36 +254,16 @@ def _filled(values: Floats) -> Floats:
     return np.where(latest < 0, np.nan, values[latest])
 
 
-def _single_passes(table: EventTable) -> dict[str, Array]:
-    """Return the columns ``step`` and ``planned``, set to the counter inside a pass and its length, for each rule and rank
-    with a single pass: the counter never goes back, the length never changes. If it goes back, the pass is unknown."""
-    kinds = table.by_source(lambda source: source.rule.event == "step" and source.rule.counts == "step")
-    printed = ~np.logical_and.reduce([np.isnan(table.column(name)) for name in COUNTERS])
-    asked = kinds & printed & ~not_nan(table.steps)
-    if not asked.any():
-        return {}
-    insides, lengths = table.column("epoch_step"), table.column("epoch_steps")
-    single: list[Rows] = []
-    for _, rows in table.series(asked):
-        inside, length = at_rows(insides, rows), at_rows(lengths, rows)
-        if len(distinct(length)) == 1 and length[0] == length[0] and all((rise >= 0).all() for _, rise in rises(inside)):
-            single += [rows] if len(inside) > 1 or not np.isnan(inside).any() else []
-    if not single:
-        return {}
-    steps, planned = (np.array(table.column(name)) for name in ("step", "planned"))
-    for rows in single:
-        steps[rows], planned[rows] = at_rows(insides, rows), at_rows(lengths, rows)
-    return {"step": steps, "planned": planned}
-
-
 class _Lengths:
     """Counts the steps before each epoch of one trainer, from the lengths of the epochs seen so far.
-    If an epoch comes again with another length, another launch or stage began: its epochs are counted from the first one."""
+    If an epoch comes again, so do those after it, with their own lengths. If its length is another one, another launch or stage
+    began: its epochs are counted from the first one."""
 
     def __init__(self, first: int) -> None:
         self.first = first
         self.seen: dict[int, int] = {}
         self.before: dict[int, int] = {}
+        self.latest = first
         self._count_anew()
 
     def _count_anew(self) -> None:
@@ -304,6 +278,11 @@ class _Lengths:
         return np.repeat(np.array(found, np.float64), np.diff(begins, append=len(epochs)))
 
     def _steps_before(self, epoch: int, length: int) -> int:
+        if epoch < self.latest:
+            for later in [each for each in self.seen if each > epoch]:
+                del self.seen[later]
+                self.before.pop(later, None)
+        self.latest = epoch
         if self.seen.setdefault(epoch, length) != length:
             self.seen, self.before = {epoch: length}, {}
             self._count_anew()
@@ -315,19 +294,6 @@ class _Lengths:
             self.steps += sum(known)
             self.before[epoch] = self.steps + length * (max(0, epoch - self.first) - self.counted)
         return self.before[epoch]
-
-
-def recounted(table: EventTable) -> EventTable:
-    """Return the table of one launch with all steps that follow from epoch counters counted anew."""
-
-    def counts(source: Source) -> bool:
-        return not any(field.target == ("structural", "step") for field in source.rule.fields.values())
-
-    steps = table.by_source(lambda source: source.rule.event == "step")
-    numbered = ~np.isnan(table.column("epoch_number")) & table.by_source(counts)
-    numbered &= table.by_source(lambda source: source.rule.counts == "epoch") | ~np.isnan(table.column("epoch_step"))
-    unprinted = steps & (~not_nan(table.steps) | numbered)
-    return table.having(**counted(table, _Running(table), unprinted)) if unprinted.any() else table
 
 
 def _records(table: EventTable) -> EventTable:

@@ -8,7 +8,6 @@ A pass decides one thing about each record, from the printed text and from the p
 4. ``step_numbers.number_steps``: its step if only the progress bar beside it shows one.
 5. ``counters.set_aside``: whether its counter is wrong, or another writer's.
 6. ``launches.split_launches``, ``banners.part_failed_starts``: to which run it belongs. The modules name the signs of another.
-7. ``epochs.recounted``: its step among the records of that run.
 
 ``phases.split_phases`` then decides to which phase and attempt of the run a record belongs. If its step goes back and 6 found no
 other run, it begins another attempt (``attempts``), which supersedes the earlier records at or beyond that step.
@@ -23,7 +22,7 @@ from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.banners import find_banners, part_failed_starts
 from receipt_cli.events.copies import without_copies
 from receipt_cli.events.counters import set_aside
-from receipt_cli.events.epochs import count_epochs, recounted
+from receipt_cli.events.epochs import count_epochs
 from receipt_cli.events.launches import Launch, split_launches
 from receipt_cli.events.naming import Ledger, Notes, name_cells
 from receipt_cli.events.ranks import led_of, rank_of
@@ -85,7 +84,4 @@ def find_runs(
     kept = without_copies(every)
     kept = set_aside(number_steps(kept.where(~led_of(kept))))
     launches = split_launches(kept, body, catalogue, find_banners(kept, streams))
-    launches = part_failed_starts(launches, body, catalogue, streams)
-    if len(launches) > 1:
-        launches = [launch._replace(events=recounted(launch.events)) for launch in launches]
-    return every, launches
+    return every, part_failed_starts(launches, body, catalogue, streams)
