@@ -13,9 +13,12 @@ from typing import Any, NamedTuple
 from receipt_cli.learn.between import (
     Training,
     evaluation_metric,
+    heading_rule,
     induce_companions,
     induce_evaluations,
+    induce_herald,
     induce_lines,
+    induce_progress,
     unread_evaluations,
 )
 from receipt_cli.learn.counting import ABSENT, GLOBAL
@@ -23,7 +26,6 @@ from receipt_cli.learn.emit import Foreign, Induced, foreign, induce
 from receipt_cli.learn.evidence import Decision, Log, decide, explain
 from receipt_cli.learn.notices import Notices, banners, induce_banner, induce_saves, saves
 from receipt_cli.learn.overview import find_lacks
-from receipt_cli.learn.progress import heading_rule, induce_herald, induce_progress
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.readings import without
 from receipt_cli.learn.series import Group, read_shapes
