@@ -111,40 +111,25 @@ def _read_own_figures(curves: Curves, summary: bytes) -> None:
 def _scalars(summary: bytes) -> Iterator[tuple[str, str | float]]:
     """Yield (tag, value) of each scalar."""
     for message in parts(summary, 1):
-        tag, number = "", None
-        plugin = ""
-        tensor = b""
-        for key, value in fields(message):
-            if not isinstance(value, bytes):
-                continue
-            if key == 1:
-                tag = value.decode("utf-8", "replace")
-            elif key == 2 and len(value) == 4:
-                number = _single(value)
-            elif key == 8:
-                tensor = value
-            elif key == 9:
-                plugin = "".join(text(data, 1) for data in parts(value, 1))
+        held = {key: value for key, value in fields(message) if isinstance(value, bytes)}
+        tag, plain, tensor = (held.get(key, b"") for key in (1, 2, 8))
+        plugin = "".join(text(data, 1) for data in parts(held.get(9, b""), 1))
+        number: str | float | None = _single(plain) if len(plain) == 4 else None
         if number is None and tensor and plugin in ("", _SCALARS):
             number = _tensor(tensor)
         if number is not None and tag:
-            yield tag, number
+            yield tag.decode("utf-8", "replace"), number
 
 
 def _tensor(tensor: bytes) -> str | float | None:
     """Return the only number of a tensor of floats; None for any other tensor."""
-    kind, content = 0, b""
-    for key, value in fields(tensor):
-        if key == 1 and isinstance(value, int):
-            kind = value
-        elif key in (4, 5, 6) and isinstance(value, bytes):
-            content = value
-    if kind == _FLOAT and len(content) == 4:
-        return _single(content)
-    if kind == _DOUBLE and len(content) == 8:
-        number: float = struct.unpack("<d", content)[0]
+    kinds = [value for key, value in fields(tensor) if key == 1 and isinstance(value, int)]
+    contents = [value for key, value in fields(tensor) if key in (4, 5, 6) and isinstance(value, bytes)]
+    form = kinds[-1] if kinds else 0, len(contents[-1]) if contents else 0
+    if form == (_DOUBLE, 8):
+        number: float = struct.unpack("<d", contents[-1])[0]
         return number
-    return None
+    return _single(contents[-1]) if form == (_FLOAT, 4) else None
 
 
 def _single(data: bytes) -> str | float:
