@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -37,19 +37,13 @@ class Roots:
 
     def file(self, given: str) -> Path:
         """Return a file of a root by its path, absolute or below a root. Raises ``InputError``."""
-        found = self._find(given)
-        if not found.is_file():
-            raise InputError("is not a file", where=given)
-        return found
+        return self._find(given, Path.is_file, "is not a file")
 
     def folder(self, given: str) -> Path:
         """Return a root or a folder of it by its path, absolute or below a root. Raises ``InputError``."""
-        found = self._find(given)
-        if not found.is_dir():
-            raise InputError("is not a folder", where=given)
-        return found
+        return self._find(given, Path.is_dir, "is not a folder")
 
-    def _find(self, given: str) -> Path:
+    def _find(self, given: str, fits: Callable[[Path], bool], otherwise: str) -> Path:
         """Resolve ``given`` with links; do not reveal whether a path outside the roots exists."""
         for root in self.folders:
             try:
@@ -57,7 +51,9 @@ class Roots:
             except (OSError, ValueError):  # ValueError: a name with a zero byte
                 continue
             if any(found.is_relative_to(folder) for folder in self.folders):
-                return found
+                if fits(found):
+                    return found
+                raise InputError(otherwise, where=given)
         why = f"the roots are {', '.join(map(str, self.folders))}"
         raise InputError("is not below a root of this server", where=given[:200], why=why)
 
