@@ -68,12 +68,7 @@ class Candidates:
     @cached_property
     def plain(self) -> bool:
         """Return whether there is no marker (it reads the text before it) and no mapping (its spans count characters)."""
-        return not self.markers and not self.has_mapping
-
-    @cached_property
-    def has_mapping(self) -> bool:
-        """Return whether a rule reads mappings."""
-        return any(rule.mapping is not None for _, rule, _ in self.rules)
+        return not self.markers and all(rule.mapping is None for _, rule, _ in self.rules)
 
     @cached_property
     def bounded(self) -> list[Rule]:

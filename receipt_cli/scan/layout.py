@@ -7,7 +7,7 @@ the layout: they are *fixed*. A record without a provable layout is read by the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -192,14 +192,10 @@ def _is_certain(record: bytes, masked: bytes, event: Extraction) -> bool:
     for key, span in event.unregistered_spans.items():
         if span == NOWHERE or "\N{REPLACEMENT CHARACTER}" in key:
             return False
-        if not is_plain(masked[slice(*span)]) and named_twice(record, key, event.keys):
-            return False
+        named = (record[start:end].strip() == key.encode("utf-8") for start, end in event.keys)
+        if not is_plain(masked[slice(*span)]) and sum(named) > 1:
+            return False  # the second value may count
     return True
-
-
-def named_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:
-    """Return whether the key occurs twice, so that the second value may count."""
-    return sum(record[start:end].strip() == key.encode("utf-8") for start, end in keys) > 1
 
 
 MAX_VARIANTS = 64
