@@ -314,7 +314,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     events, beside = alone(reading.launches[number].events)
     launch, body = reading.launches[number]._replace(events=events), reading.gathered.body
     registry = reading.registry or load_registry()
-    every = split_phases(events, body.copied)
+    every = split_phases(events, body.copied, launch.banners)
     arrivals = reading.gathered.arrivals
     if arrivals is not None:
         note_starts(every, arrivals)

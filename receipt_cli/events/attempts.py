@@ -114,7 +114,7 @@ class BySteps:
     def __init__(self, steps: EventTable, introductions: Integers, copied: Sequence[int]) -> None:
         """Take the step records of which some have a step.
 
-        ``introductions``: positions in the log (ascending) of the header and compile lines, with which a trainer introduces
+        ``introductions``: positions in the log (ascending) of header and compile lines and banners: there a trainer introduces
         itself. ``copied``: the numbers (ascending) of lines that are left out when the lines between two records are counted.
         """
         self.every, self.introductions, self.copied = steps, introductions, copied

@@ -52,7 +52,7 @@ class Launch(NamedTuple):
 
     ``apart``: it shares no banner with the run before; starts in a loop share one. ``doubtful``: the line of its first step if
     only the records show that it is another run. ``contested``: the lines of its steps that begin anew if little indicates that
-    the program was started again.
+    the program was started again. ``banners``: positions in the log (ascending) of steps after a long banner that no rule reads.
     """
 
     events: EventTable
@@ -62,6 +62,7 @@ class Launch(NamedTuple):
     apart: bool = False
     doubtful: int | None = None
     contested: tuple[int, ...] = ()
+    banners: tuple[int, ...] = ()
 
 
 def split_launches(

@@ -121,14 +121,17 @@ class Phase:
         return self.facts[name][0] if name in self.facts else None
 
 
-def split_phases(events: EventTable, copied: Sequence[int] = ()) -> list[Phase]:
+def split_phases(events: EventTable, copied: Sequence[int] = (), banners: Sequence[int] = ()) -> list[Phase]:
     """Return the phases of a launch with their attempts.
-    ``copied``: the numbers (ascending) of lines that are left out when the lines between two records are counted."""
+
+    ``copied``: the numbers (ascending) of lines that are left out when the lines between two records are counted. ``banners``:
+    positions in the log (ascending) of steps after a banner that no rule reads.
+    """
     sweep = _Sweep(events)
     drafts = _merge_nameless(sweep.drafts(), events.steps)
     if sweep.owners:
         events = events.joining(np.concatenate(sweep.owners), np.concatenate(sweep.members), noted=True)
-    return [_resolve(draft, events, copied) for draft in drafts]
+    return [_resolve(draft, events, copied, banners) for draft in drafts]
 
 
 def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
@@ -362,7 +365,7 @@ def _merge_nameless(phases: list[_Draft], steps: Floats) -> list[_Draft]:
     return kept
 
 
-def _resolve(draft: _Draft, events: EventTable, copied: Sequence[int]) -> Phase:
+def _resolve(draft: _Draft, events: EventTable, copied: Sequence[int], banners: Sequence[int]) -> Phase:
     """Return the phase of a draft, with its attempts."""
     steps = events.chosen(draft.steps)
     evals, others, aside = (events.chosen(np.array(rows, np.int64)) for rows in (draft.evals, draft.others, draft.aside))
@@ -372,7 +375,7 @@ def _resolve(draft: _Draft, events: EventTable, copied: Sequence[int]) -> Phase:
     elif not not_nan(steps.steps).any():
         found = attempts_by_epoch(steps)
     else:
-        found = BySteps(steps, lines.at, copied).found()
+        found = BySteps(steps, np.union1d(lines.at, np.array(banners, np.int64) - 1), copied).found()
     log = found.steps.log
     phase = Phase(
         draft.grammar, draft.name, draft.ended, draft.failed_end, draft.first_at, steps.of(log), _current(evals, found).of(log),

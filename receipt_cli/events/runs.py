@@ -83,5 +83,6 @@ def find_runs(
     every = count_epochs(table.having(rank=rank_of(table)))
     kept = without_copies(every)
     kept = set_aside(number_steps(kept.where(~led_of(kept))))
-    launches = split_launches(kept, body, catalogue, find_banners(kept, streams))
-    return every, part_failed_starts(launches, body, catalogue, streams)
+    banners = find_banners(kept, streams)
+    launches = part_failed_starts(split_launches(kept, body, catalogue, banners), body, catalogue, streams)
+    return every, [launch._replace(banners=tuple(sorted(at for at in banners if banners[at]))) for launch in launches]

@@ -238,6 +238,18 @@ def test_failed_starts_before_the_run_are_launches_of_their_own(tmp_path: Path, 
     assert documents[-1]["summary"]["steps"]["record_count"] == 6
 
 
+@pytest.mark.parametrize(("again", "restarts"), [(6, 1), (2, 0)])
+def test_a_step_that_comes_again_behind_a_banner_is_a_restart(receipt_of: Receipt, again: int, restarts: int) -> None:
+    """A run that was resumed at its last checkpoint may print just one of its steps again."""
+    head = [f"{word} is ready\n" for word in ("config", "device", "tokenizer", "model", "data set", "optimizer")]
+    steps = [f"Batch {n}/500 | Loss: {9 - n / 100:.4f} | Student: {3 + n / 70:.4f}\n" for n in range(10, 210, 10)]
+    other = steps[9].replace("Loss: 8", "Loss: 7")
+    document = receipt_of("".join([*head, *steps[:10], *head[:again], "resumed from batch 90\n", other, *steps[10:]]))
+    shown = document["summary"]["steps"]
+    assert (shown["restart_count"], shown["superseded_count"], shown["record_count"]) == (restarts, restarts, 20)
+    assert (document["summary"]["metrics"]["loss"]["mean"] is None) is not bool(restarts)
+
+
 def turns(of: dict[str, Iterable[str]], order: Iterable[str]) -> str:
     """Lines of several processes in the order in which they print; then what is left of each."""
     left = {name: iter(lines) for name, lines in of.items()}
