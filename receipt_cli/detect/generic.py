@@ -449,7 +449,12 @@ _DRAWN = compile_later(rb"(?i)\d/\d+ \[[^\]\r\n]{0,200}?loss[ :=]{1,3}[-+]?[\d(n
 """A progress bar that shows a loss."""
 _LOSS = compile_later(rb"(?i)\d[^\r\n]{0,200}?(?<![A-Za-z])loss[ :=]{1,3}[-+]?[\d(n]")
 """A loss behind a number."""
-_SAID = (b"step", b"iter", b"epoch", b"batch", b"loss")
+_TRAINS = compile_later(
+    rb"(?i)(?<![A-Za-z])train(?:ing)?(?![A-Za-z])[^\r\n]{0,40}?(?<![\w.-])(?:step|iter(?:ation)?|epoch|episode|update)s?\b"
+    rb"[ :=#(\[]{0,3}\d[^\r\n]{0,200}?[A-Za-z][ :=]{1,3}[-+]?\d"
+)
+"""A counter and another value behind the word for training: the record of a stage that prints no loss."""
+_SAID = (b"step", b"iter", b"epoch", b"batch", b"loss", b"train")
 """Words of which each such record has one."""
 
 
@@ -459,9 +464,9 @@ def training_unread(
 ) -> list[Problem]:  # fmt: skip
     """Return a problem if unread records of a training are among the ``behind`` last records, which end in ``lines``.
 
-    Then it is unknown whether the run completed and, after a bar, which step was the last. If their counter goes on from the
-    ``last`` step record, which is None without one, so are its figures; all of them if a program was ``started`` before the line
-    of the first: they are of an earlier run. ``behind`` counts the records after ``last``.
+    Then it is unknown whether the run completed and, after a bar or in a stage that prints no loss, which step was the last. If
+    their counter goes on from the ``last`` step record, which is None without one, so are its figures; all of them if a program
+    was ``started`` before the line of the first: they are of an earlier run. ``behind`` counts the records after ``last``.
     """
     records = [(n, record) for n, line in lines[-behind:] for record in line.removesuffix(b"\r").split(b"\r")] if behind else []
     forms: dict[bytes, list[tuple[int, bytes]]] = {}
@@ -470,7 +475,7 @@ def training_unread(
         if not any(word in said for word in _SAID):
             continue
         text = plain(record + b"\n")[:-1]
-        if any(form.search(text) is not None for form in (STEP_LINE, _DRAWN, _LOSS)) and not _evaluates(text):
+        if any(form.search(text) is not None for form in (STEP_LINE, _DRAWN, _LOSS, _TRAINS)) and not _evaluates(text):
             forms.setdefault(shape_of(behind_heads(text)), []).append((number, text))
     for found in forms.values():
         counter = _counter([text for _, text in found]) if len(found) >= FEWEST else []
@@ -484,6 +489,8 @@ def training_unread(
             fields = ["/checks/completed", *([pointer("summary", "steps", "last")] if drawn else [])]
             step = last.step if last is not None else None
             goes_on = bool(counter) and step is not None and 0 < counter[0] - step <= 2 * (counter[1] - counter[0])
+            if counter and _TRAINS.search(found[0][1]) is not None:
+                fields += [pointer("summary", "steps", name) for name in ("record_count", "last")]
             if last is not None and (another or goes_on):
                 ends = ("first", "last") if another else ("last",)
                 fields += [pointer("summary", "steps", name) for name in ("record_count", *ends)]

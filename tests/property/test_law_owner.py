@@ -97,6 +97,16 @@ def test_unread_records_behind_the_last_step_leave_the_end_open(name: str, count
     assert not unread or (unread[0]["fields"], unread[0]["line_number"]) == (["/checks/completed"], COUNT + 1)
 
 
+@pytest.mark.parametrize(("stage", "count", "known"), [("train", 40, False), ("train", 2, True), ("sample", 40, True)])
+def test_a_training_without_a_loss_behind_another_stage_leaves_its_steps_unknown(stage: str, count: int, known: bool) -> None:
+    before = [f"I | pretrain | step={n}, loss={3 / (n + 1):.4f}" for n in range(30)]
+    behind = [f"I | {stage} | step={n}, pmove=0.5{n % 7}, energy={-80 - n / 9:.4f}" for n in range(count)]
+    document = receipt_of([*before, "the wave function has 12 parts", *behind])
+    steps = document["summary"]["steps"]
+    assert (steps["last"], steps["record_count"]) == ((29, 30) if known else (None, None))
+    assert document["summary"]["metrics"]["loss"]["last"] == 0.1
+
+
 OTHER = "Epoch {n}/10 | train loss {x:.4f} | val loss {y:.4f}"
 
 
