@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli.store.files import Store
-from receipt_cli.store.kept_rows import keep_rows
+from receipt_cli.store.index import keep_rows
 from receipt_cli.store.places import Place, write_place
 
 QUESTION = "SELECT grammar_id, count(*), median(loss_last) FROM runs GROUP BY ALL ORDER BY ALL"

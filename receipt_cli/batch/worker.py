@@ -45,7 +45,7 @@ from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
 from receipt_cli.redaction.text import mask_texts
 from receipt_cli.scan.arrivals import find_arrivals
 from receipt_cli.store.files import Store
-from receipt_cli.store.kept_rows import keep_rows
+from receipt_cli.store.index import keep_rows
 from receipt_cli.store.places import place_bytes, write_place
 
 

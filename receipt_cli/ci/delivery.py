@@ -14,8 +14,7 @@ from typing import Any
 
 from receipt_cli.ci.findings import Places, find, render_annotations, render_sarif
 from receipt_cli.ci.job_summary import MAX_BYTES, render_summary
-from receipt_cli.ci.rulings import Ruling
-from receipt_cli.ci.verdict import Verdict
+from receipt_cli.ci.verdict import Ruling, Verdict
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import OutputError, system_errors
 from receipt_cli.io.atomic import write_atomically

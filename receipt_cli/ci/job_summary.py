@@ -8,9 +8,7 @@ from typing import Any
 
 from receipt_cli.analysis.checks import outcome
 from receipt_cli.ci.findings import Finding
-from receipt_cli.ci.golden import departed, draw, title_of
-from receipt_cli.ci.rulings import Ruling, State
-from receipt_cli.ci.verdict import Verdict
+from receipt_cli.ci.verdict import Ruling, State, Verdict, departed, draw, title_of
 from receipt_cli.render.comparison.markdown import render_markdown
 from receipt_cli.render.comparison.words import field_value
 from receipt_cli.render.metrics import metric_label

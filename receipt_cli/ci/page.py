@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from receipt_cli.ci.golden import departed, draw, title_of
-from receipt_cli.ci.rulings import Ruling, State
-from receipt_cli.ci.verdict import Verdict
+from receipt_cli.ci.verdict import Ruling, State, Verdict, departed, draw, title_of
 from receipt_cli.render.comparison.words import VERDICTS, reason_text
 from receipt_cli.render.console import Column, Page, Span, write_table
 from receipt_cli.render.style import Role, Style

@@ -1,26 +1,58 @@
-"""Evaluate the checks and gates of a CI job on a receipt and its baseline."""
+"""Evaluate the checks and gates of a CI job on a receipt, its baseline, its log and golden curves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 from receipt_cli.analysis.checks import CORE, TRUNCATED, contradicted_metrics, healthy, outcome, proven
-from receipt_cli.ci.gates import Bound, Change, Gates
-from receipt_cli.ci.golden import golden_rulings
-from receipt_cli.ci.quantities import quantity_rulings
-from receipt_cli.ci.rulings import Ruling, State
+from receipt_cli.ci.gates import Bound, Change, Gates, LineCount, Quantity, Slope
 from receipt_cli.comparison.comparable import Policy, judge
 from receipt_cli.comparison.comparable import Verdict as Comparability
 from receipt_cli.comparison.contrasts import Contrast, Run, comparison_document, contrast
-from receipt_cli.comparison.golden import Held, System
+from receipt_cli.comparison.golden import Held, HeldCurve, System
 from receipt_cli.comparison.measured import Measured
 from receipt_cli.definitions.metrics import Metric, Registry, load_registry
 from receipt_cli.problems import split_pointer, value_at
 from receipt_cli.render.comparison.words import figures, reason_text
+from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.plot import Curve, OverlaidRun, render_overlay
 from receipt_cli.render.scale import measure, percent, signed
+from receipt_cli.render.style import Style
+
+State = Literal["passed", "failed", "unknown", "noted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """Result of one check or gate.
+
+    ``answer`` is None if the receipt lacks the data; ``fails``: this ruling fails the job. ``wanted`` and ``found`` are words for
+    people; ``reason`` explains a missing answer or why a no does not fail.
+    """
+
+    kind: Literal["check", "gate"]
+    name: str
+    answer: bool | None
+    fails: bool
+    wanted: str
+    found: str
+    reason: str | None = None
+
+    @property
+    def state(self) -> State:
+        """The state; ``noted`` means that the answer is no, but a yes is not required."""
+        if self.fails:
+            return "failed"
+        return "unknown" if self.answer is None else "passed" if self.answer else "noted"
+
+    @property
+    def sentence(self) -> str:
+        """The ruling in one line."""
+        wanted = f", wanted {self.wanted}" if self.wanted else ""
+        return f"{self.found}{wanted}{f' ({self.reason})' if self.reason else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,3 +323,107 @@ def _within(gate: Change, m: Mapping[str, Any]) -> bool | None:
         return True
     beyond = min(known) > limit or (gate.direction == "differs" and max(known) < -limit)
     return False if beyond else None
+
+
+_NO_LOG = "unknown: the log shows it; give the log, or --log"
+
+
+def quantity_rulings(gates: Gates, measured: Measured | None) -> Iterator[Ruling]:
+    """Yield a ruling for each percentile, spread, slope and line of the gates; ``measured`` is None without a log."""
+    fails = gates.unknown.bounds == "fail"
+    for quantity in gates.of_kind(Quantity):
+        yield _quantity(quantity, measured, fails)
+    for slope in gates.of_kind(Slope):
+        yield _slope(slope, measured, fails)
+    lines = gates.of_kind(LineCount)
+    counts: Sequence[tuple[int, int | None] | None] | None = measured.count_lines(lines) if measured and lines else None
+    for line, found in zip(lines, counts or [None] * len(lines), strict=True):
+        yield _line(line, found, fails)
+
+
+def _quantity(gate: Quantity, measured: Measured | None, fails: bool) -> Ruling:
+    def shown(value: float) -> str:
+        return percent(value) if gate.statistic == "spread" else measure(gate.metric, value)
+
+    wanted = gate.wanted(shown)
+    if measured is None:
+        return Ruling("gate", gate.name, None, fails, wanted, _NO_LOG)
+    spread = gate.statistic == "spread"
+    value = measured.spread(gate.metric) if spread else measured.percentile(gate.metric, float(gate.statistic[1:]))
+    if value is None:
+        return Ruling("gate", gate.name, None, fails, wanted, "unknown: too few values")
+    good = gate.allows(value)
+    found = shown(value)
+    return Ruling("gate", gate.name, good, not good, wanted, f"{value!r}" if found in wanted and not good else found)
+
+
+def _slope(gate: Slope, measured: Measured | None, fails: bool) -> Ruling:
+    """Rule on a slope: yes or no only if the whole 95 % interval is on one side of the limit."""
+    wanted = gate.wanted(lambda limit: f"{limit:.4g} per step")
+    if measured is None:
+        return Ruling("gate", gate.name, None, fails, wanted, _NO_LOG)
+    slope = measured.slope(gate.metric, gate.over)
+    if slope is None:
+        return Ruling("gate", gate.name, None, fails, wanted, "unknown: too few values")
+    found = f"{slope.value:.3g} per step (95 %: {slope.low:.3g} to {slope.high:.3g}), steps {slope.first} to {slope.last}"
+    beyond = (gate.at_least is not None and slope.high < gate.at_least) or (gate.at_most is not None and slope.low > gate.at_most)
+    within = gate.allows(slope.low, slope.high)
+    if beyond or within:
+        return Ruling("gate", gate.name, within, beyond, wanted, found)
+    return Ruling("gate", gate.name, None, fails, wanted, found, "the interval leaves it open")
+
+
+def _line(gate: LineCount, found: tuple[int, int | None] | None, fails: bool) -> Ruling:
+    wanted = "no line" if gate.at_most == 0 else gate.wanted(lambda limit: f"{limit} lines")
+    if found is None:
+        return Ruling("gate", gate.name, None, fails, wanted, _NO_LOG)
+    count, first = found
+    good = gate.allows(count)
+    told = f"{count} lines" if count != 1 else "1 line"
+    return Ruling("gate", gate.name, good, not good, wanted, f"{told}, the first is line {first}" if first is not None else told)
+
+
+def golden_rulings(held: Held, *, unknown_fails: bool) -> Iterator[Ruling]:
+    """Yield a ruling for each golden curve: no if the run leaves it, unknown if the run lacks its steps."""
+    if held.reason is not None:
+        yield Ruling("gate", "golden", None, unknown_fails, "the golden curves", f"unknown: {held.reason}")
+    for curve in held.curves:
+        name, wanted = (
+            f"golden.{curve.metric}",
+            "the golden curve" + (", exactly" if curve.rule == "exact" else ", with tolerance"),
+        )
+        departure = curve.departure
+        if departure is not None:
+            where = f" (line {departure.line})" if departure.line is not None else ""
+            bound = f" ± {departure.tolerance:.3g}" if departure.tolerance else ""
+            found = f"departs at step {departure.step}{where}: {departure.found}, golden {departure.golden}{bound}"
+            yield Ruling("gate", name, False, True, wanted, f"{found}; {curve.inside} of {curve.compared} steps are inside")
+        elif curve.missing:
+            found = f"unknown: {curve.missing} of {curve.compared + curve.missing} golden steps are not printed"
+            yield Ruling("gate", name, None, unknown_fails, wanted, found)
+        else:
+            yield Ruling("gate", name, True, False, wanted, f"all {curve.compared} steps")
+
+
+def departed(held: Held) -> list[HeldCurve]:
+    """Return the curves that the run leaves, as they stand in the golden document."""
+    return [curve for curve in held.curves if curve.departure is not None and len(curve.steps) > 1]
+
+
+def title_of(curve: HeldCurve) -> str:
+    """Return the heading of a departure: figure and step."""
+    return f"{metric_label(curve.metric)} leaves the golden curve at step {curve.departure.step if curve.departure else '-'}"
+
+
+_BEFORE, _BEHIND = 30, 60
+"""Values before and behind a departure that are drawn."""
+
+
+def draw(curve: HeldCurve, style: Style, height: int = 10) -> str:
+    """Return the golden curve and that of the run over one another, around the departure, as lines of text."""
+    at = curve.steps.index(curve.departure.step) if curve.departure is not None else 0
+    shown = slice(max(0, at - _BEFORE), at + _BEHIND)
+    both = {"golden": curve.golden[shown], "this run": curve.found[shown]}
+    curves = {name: Curve(curve.metric, curve.steps[shown], values) for name, values in both.items()}
+    runs = [OverlaidRun(name, {curve.metric: drawn}, {}) for name, drawn in curves.items()]
+    return render_overlay(runs, [curve.metric], height, style)

@@ -6,7 +6,7 @@ import inspect
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -19,13 +19,51 @@ from typer.main import get_command, get_install_completion_arguments
 
 from receipt_cli import __version__
 from receipt_cli.cli import output
-from receipt_cli.cli.commands import ALIASES, COMMANDS, GROUPS, load, summaries
-from receipt_cli.cli.help import group_help, short_help
+from receipt_cli.cli.commands import ALIASES, COMMANDS, GROUPS, SECTIONS, load, summaries
 from receipt_cli.cli.output import note, write_stdout
 from receipt_cli.cli.parameters import FromSettings, PassedOn, Was, everywhere
 from receipt_cli.cli.settings import Settings, find_settings, variable
 from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.scan.presence import has_kernel
+
+ABOUT = "Turn the log of a training run into one answer: what happened, where, how far,\nhow fast."
+USAGE = "Usage: receipt COMMAND [OPTIONS]"
+_END = """
+Everywhere: -h/--help  -q/--quiet  --color auto|always|never
+First step: receipt parse train.log
+More:       receipt help COMMAND | --all | exit-codes
+"""
+
+
+def short_help() -> str:
+    """Return the help of ``receipt``: the commands of each section but the last."""
+    shown = dict(list(SECTIONS.items())[:-1])
+    return f"{ABOUT}\n\n{USAGE}\n\n{''.join(_lines(shown))}{_END}"
+
+
+def full_help() -> str:
+    """Return every command, also those of groups."""
+    groups = {f"receipt {name}": members for name, members in GROUPS.items()}
+    return f"{USAGE}\n\n{''.join(_lines(SECTIONS | groups, blank=True))}{_END}"
+
+
+def group_help(name: str) -> str:
+    """Return the commands of a group."""
+    rows = "".join(_lines({"Commands": GROUPS[name]}))
+    return f"Usage: receipt {name} COMMAND [OPTIONS]\n\n{rows}\nMore: receipt help {name} COMMAND\n"
+
+
+def exit_codes() -> str:
+    """Return what each exit code means."""
+    return "".join(_lines({"Exit codes": {str(code.value): code.meaning for code in ExitCode}}))
+
+
+def _lines(sections: Mapping[str, Mapping[str, str]], *, blank: bool = False) -> Iterator[str]:
+    width = max(len(name) for section in sections.values() for name in section)
+    for number, (title, rows) in enumerate(sections.items()):
+        yield f"{chr(10) if blank and number else ''}{title}\n"
+        yield from (f"  {name:<{width}}  {about}\n" for name, about in rows.items())
+
 
 COMPLETION = "_RECEIPT_COMPLETE"
 """Environment variable by which a shell asks for completions."""

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from pickle import PickleBuffer
+from typing import IO
 
 from receipt_cli.derive import Plan, Reading
-from receipt_cli.errors import InputError, UsageError
+from receipt_cli.errors import InputError, OutputError, UsageError
 from receipt_cli.events.streams import gathered_from
-from receipt_cli.follow.recording import begin_recording
-from receipt_cli.io.compression import HEAD, compression_of
+from receipt_cli.io.compression import HEAD, compression_of, times_name
 from receipt_cli.io.copied_lines import CopiedLines
 from receipt_cli.io.envelopes import Unpacker
 from receipt_cli.io.file_kinds import no_log
@@ -28,6 +28,7 @@ from receipt_cli.io.folded_lines import FoldedLines
 from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.pipe import widen
 from receipt_cli.io.source import BLOCK, SPOOLED, Source
+from receipt_cli.io.times_file import TimesWriter
 from receipt_cli.scan.arrivals import Arrivals, LiveArrivals, find_arrivals
 from receipt_cli.scan.segment import Segment
 
@@ -364,3 +365,66 @@ def _copied(segment: Segment) -> Segment:
     rest = pickle.dumps(segment, protocol=5, buffer_callback=columns.append)
     copied: Segment = pickle.loads(rest, buffers=[column.raw() for column in columns])
     return copied
+
+
+class Recorder:
+    """Writes the times of a log's growth, from its first growth on; what the log had before gets none."""
+
+    def __init__(self, log: IO[bytes], times: str, pause_s: float) -> None:
+        """Begin with the present end of the open file ``log``, which is looked at every ``pause_s``."""
+        self._log, self._times, self._pause_s = log, times, pause_s
+        self._old = self._skipped = os.fstat(log.fileno()).st_size
+        self._writer: TimesWriter | None = None
+        self._failed = False
+
+    def add(self, blocks: Sequence[bytes], now: float) -> None:
+        """Note that these bytes of the log, read from its beginning on, were read at ``now``."""
+        for block in blocks:
+            old = min(self._skipped, len(block))
+            self._skipped -= old
+            if len(block) > old:
+                self._begin(now)
+            if self._writer is not None:
+                self._writer.add(memoryview(block)[old:], now)
+        if self._writer is not None:
+            self._writer.tick(now)
+
+    def _begin(self, now: float) -> None:
+        """Begin the file with what was read just before ``now``; do without one if it cannot be written."""
+        if self._writer is None and not self._failed:
+            self._failed = os.path.lexists(self._times)  # meanwhile the job's own wrapper writes it
+        if self._writer is None and not self._failed:
+            try:
+                self._writer = TimesWriter(
+                    self._times,
+                    self._log.fileno(),
+                    append=True,
+                    pause_s=self._pause_s,
+                    now=now,
+                    wall=time.time(),
+                    known=self._old,
+                )
+            except OutputError:
+                self._failed = True
+
+    def close(self, now: float) -> None:
+        """End the file, and close the log."""
+        if self._writer is not None:
+            self._writer.close(now, ended=False)
+        self._log.close()
+
+    def abandon(self) -> None:
+        """Delete the file: the log is another one now."""
+        self.close(time.monotonic())
+        if self._writer is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._times)
+
+
+def begin_recording(path: str, pause_s: float) -> Recorder | None:
+    """Return what records the growth of the log at ``path``, looked at every ``pause_s``; None if it cannot, or need not."""
+    times = os.path.join(os.path.dirname(path), times_name(os.path.basename(path)))
+    if os.name != "nt" and times == f"{path}.times" and not os.path.lexists(times):
+        with contextlib.suppress(OSError):
+            return Recorder(open(path, "rb"), times, pause_s)  # closed by close()
+    return None

@@ -9,10 +9,9 @@ from typing import Any
 
 from receipt_cli.render.comparison.words import OUTCOMES, field_name, field_value
 from receipt_cli.render.console import Column, Page, Span, write_table
-from receipt_cli.render.document_list import CHANGES, series_cells
 from receipt_cli.render.metrics import metric_label, sparkline
 from receipt_cli.render.scale import count, many, measure, percent, scale_for, signed, significant
-from receipt_cli.render.store import short_id, tally
+from receipt_cli.render.store import CHANGES, series_cells, short_id, tally
 from receipt_cli.render.style import Style
 
 _TREND = 24

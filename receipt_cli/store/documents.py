@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from receipt_cli.errors import InputError, ReceiptError
-from receipt_cli.store.columns import Column, values_of
-from receipt_cli.store.document_views import ABLATION, ABOUT, EVALUATION, GOLDEN, GOLDEN_CURVE, KERNEL, PROFILE
 from receipt_cli.store.files import Store
 from receipt_cli.store.reading import Refused, read_valid
+from receipt_cli.store.views import ABLATION, ABOUT, EVALUATION, GOLDEN, GOLDEN_CURVE, KERNEL, PROFILE, Column, values_of
 
 KINDS = ("ablation", "evaluation", "gpu_profile", "golden")
 """The kinds that a store keeps besides receipts."""

@@ -18,7 +18,6 @@ from receipt_cli.documents.canonical import run_time
 from receipt_cli.documents.invariants.evidence import contradictions
 from receipt_cli.errors import InputError
 from receipt_cli.redaction.text import mask_texts
-from receipt_cli.store.columns import timestamp, values_of, whole
 from receipt_cli.store.files import RECEIPT, Store, StoredReceipt
 from receipt_cli.store.places import FIELDS, Place, describe, marks_files, read_marks, read_places
 from receipt_cli.store.reading import Refused, read_receipt
@@ -33,6 +32,9 @@ from receipt_cli.store.views import (
     RUN,
     STEPS,
     WIDE,
+    timestamp,
+    values_of,
+    whole,
 )
 
 

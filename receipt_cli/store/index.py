@@ -3,6 +3,10 @@
 The index is one Parquet file below ``.cache``, one row per receipt file. Its name contains the digest of its bytes, its footer
 the version that wrote it, so that damaged and outdated indices are ignored. Rows of new, removed and changed receipt files are
 updated, and the index is written under a new name. A defective index costs time and never changes an answer.
+
+The process that writes a receipt has just validated it, and keeps its row: it appends the row to its own file below
+``.cache/rows``, with the version of the rows and the stamp of the underlying files. The stamp contains the time of the system's
+last change of the file, so a row applies only to this file on this machine, and rows in a copied store are not trusted.
 """
 
 from __future__ import annotations
@@ -12,20 +16,111 @@ import hashlib
 import json
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import cache
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
-from receipt_cli.errors import OutputError
-from receipt_cli.io.duckdb import Damaged, Database
-from receipt_cli.store.document_views import DOCUMENTS, document_structure
+from receipt_cli import __version__
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.schemas import list_schemas
+from receipt_cli.errors import InputError, OutputError, UsageError
+from receipt_cli.io.atomic import make_folder
+from receipt_cli.io.duckdb import Damaged, Database, check_installed
+from receipt_cli.io.file_kinds import read_regular
 from receipt_cli.store.documents import Links, RunFacts, document_rows
 from receipt_cli.store.files import Store
-from receipt_cli.store.flatten import RowFiles, list_files, read_row
-from receipt_cli.store.kept_rows import drop_rows, fingerprint, kept_rows
-from receipt_cli.store.views import TABLE, VIEWS, structure
+from receipt_cli.store.flatten import RowFiles, list_files, make_row, read_row
+from receipt_cli.store.query import plain
+from receipt_cli.store.views import DOCUMENTS, REAL, TABLE, TIME, VIEWS, document_structure, structure
+
+ROWS = "rows/3"
+"""Version of the rows; with another version every index is rebuilt."""
+MAX_ROW = 16 * 1024 * 1024
+"""Largest kept row in bytes; a larger one is made from its receipt."""
+_LENGTH = 4
+_DIGEST = 16
+
+
+@cache
+def fingerprint() -> str:
+    """Return the digest of everything besides the receipt that determines a row."""
+    schemas = [[entry.kind, entry.version, entry.sha256] for entry in list_schemas()]
+    return hashlib.sha256(json.dumps([ROWS, __version__, structure(), schemas]).encode()).hexdigest()
+
+
+def keep_rows(store: Store, log_sha256: str, documents: Sequence[Mapping[str, Any]], contents: Sequence[bytes] = ()) -> None:
+    """Keep the rows of the valid receipts ``documents`` of a log, if the store contains them.
+
+    ``contents`` are their canonical bytes, if known.
+    """
+    contents = contents or [canonical_bytes(document) for document in documents]
+    with contextlib.suppress(OSError, ValueError, InputError, OutputError):  # the receipts are stored; rows only save time
+        for files in list_files(store, log_sha256):
+            stored = read_regular(files.receipt.path)
+            if stored in contents:
+                _append(store.root, files.name, files.stamp, make_row(files, documents[contents.index(stored)]))
+
+
+def kept_rows(root: Path, wanted: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield (path, row) of each kept row whose stamp is the one in ``wanted``, each path once."""
+    seen: set[str] = set()
+    for file in _kept_files(root):
+        for frame in _frames(file):
+            head, _, row = frame.partition("\n")
+            with contextlib.suppress(ValueError, TypeError):
+                version, path, stamp = json.loads(head)
+                its_own = row.startswith(f'{{"path":"{path}",')
+                if its_own and version == fingerprint() and path not in seen and wanted.get(path) == stamp:
+                    seen.add(path)
+                    yield path, row
+
+
+def drop_rows(root: Path) -> None:
+    """Delete the kept rows, which the index now contains; a process that still writes starts a new file."""
+    for path in _kept_files(root):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+@cache
+def _own_name(process: int) -> str:
+    """Return the file name of this process, unique across machines."""
+    return f"{process}-{os.urandom(8).hex()}.rows"
+
+
+def _append(root: Path, path: str, stamp: str, row: str) -> None:
+    data = zlib.compress(f"{json.dumps([fingerprint(), path, stamp])}\n{row}".encode(), 1)
+    if len(row) <= MAX_ROW // 4:  # a character has at most four bytes
+        folder = root / ".cache" / "rows"
+        make_folder(folder)
+        with open(os.path.join(folder, _own_name(os.getpid())), "ab", buffering=0) as file:
+            file.write(len(data).to_bytes(_LENGTH, "big") + _digest(data) + data)
+
+
+def _frames(file: Path) -> Iterator[str]:
+    """Yield the texts in a file up to the first damaged one: its writer was killed, or the disk was full."""
+    with contextlib.suppress(OSError, zlib.error, UnicodeDecodeError), file.open("rb") as stream:
+        while head := stream.read(_LENGTH + _DIGEST):
+            data = stream.read(min(int.from_bytes(head[:_LENGTH], "big"), MAX_ROW))
+            if head[_LENGTH:] != _digest(data):
+                return
+            yield zlib.decompressobj().decompress(data, MAX_ROW).decode()
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=_DIGEST).digest()
+
+
+def _kept_files(root: Path) -> list[Path]:
+    with contextlib.suppress(OSError):
+        return sorted(path for path in (root / ".cache" / "rows").iterdir() if path.suffix == ".rows" and path.is_file())
+    return []
+
 
 _FILES = "stored.files"
 _NAME = re.compile(r"index-(?P<sha256>[0-9a-f]{64})\.parquet")
@@ -160,3 +255,49 @@ def _save(database: Database, folder: Path) -> bool:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+Row = dict[str, Any]
+
+
+def current_rows(root: Path, fields: Sequence[str], progress: Callable[[int, int], None] | None = None) -> list[Row]:
+    """Return some ``fields`` of the index (``views.structure``) for the current receipt of each run, in order of ``run_id``.
+
+    Times are RFC 3339 in UTC, unknown values None. ``run_id`` is always among the fields. ``progress`` as ``open_store`` has
+    it. Raises ``InputError`` if the store does not exist.
+    """
+    names = list(dict.fromkeys((*fields, "run_id")))
+    try:
+        check_installed()
+    except UsageError:
+        rows = list(_read(root, names))
+    else:
+        select = f"SELECT {', '.join(names)} FROM stored.receipts WHERE is_current"
+        rows = [dict(zip(names, map(plain, row), strict=True)) for row in open_store(root, progress, documents=False).run(select)]
+    return sorted(rows, key=lambda row: str(row["run_id"]))
+
+
+def _read(root: Path, names: Sequence[str]) -> Iterator[Row]:
+    """Yield the rows of the current receipts; rows that were kept when these were written need no reading."""
+    store = Store(root)
+    store.check_exists()
+    current = {receipt.path for receipt in store.receipts()}
+    files = [each for each in list_files(store) if each.receipt.path in current]
+    kept = dict(kept_rows(root, {each.name: each.stamp for each in files}))
+    kinds = {name: structure()[name] for name in names}
+    for each in files:
+        row = json.loads(kept.get(each.name) or read_row(each))
+        yield {name: _as_stored(row.get(name), kind) for name, kind in kinds.items()}
+
+
+def _as_stored(value: Any, kind: object) -> Any:
+    """Return a value as the index returns it: numbers of its type, times in RFC 3339."""
+    if value is None:
+        return None
+    if isinstance(kind, dict):
+        return {name: _as_stored(value.get(name), inner) for name, inner in kind.items() if name in value}
+    if isinstance(kind, list):
+        return [_as_stored(each, kind[0]) for each in value]
+    if kind == REAL:
+        return float(value)
+    return f"{value.replace(' ', 'T')}Z" if kind == TIME else value

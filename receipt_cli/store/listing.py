@@ -10,7 +10,7 @@ from typing import Any
 from receipt_cli.analysis.checks import ENDED_BADLY
 from receipt_cli.store.documents import Links, RunFacts, document_rows, stored_documents
 from receipt_cli.store.files import Store
-from receipt_cli.store.rows import current_rows
+from receipt_cli.store.index import current_rows
 
 _COLUMNS = (
     "log_sha256", "generation", "run_id", "path", "name", "lane", "log_path", "run_at", "run_at_source", "grammar_id",

@@ -17,8 +17,7 @@ from receipt_cli.errors import UsageError
 from receipt_cli.io.atomic import make_folder
 from receipt_cli.io.csv import safe_cell
 from receipt_cli.io.duckdb import Answer, Database
-from receipt_cli.store.columns import View
-from receipt_cli.store.views import VIEWS
+from receipt_cli.store.views import VIEWS, View
 
 SUFFIX = ".parquet"
 

@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple, get_args
 from receipt_cli.analysis.checks import CORE
 from receipt_cli.io.duckdb import Answer
 from receipt_cli.store.answers import first, groups, known, median, ordered, total
+from receipt_cli.store.index import Row
 from receipt_cli.store.query import records
-from receipt_cli.store.rows import Row
 
 Question = Literal["tokens", "goodput", "memory", "checks"]
 QUESTIONS: tuple[Question, ...] = get_args(Question)

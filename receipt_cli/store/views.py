@@ -1,15 +1,250 @@
 """SQL views of a store: their columns, with types and meanings, and their statements.
 
 Metrics are found by registry id, so that a metric with another name in an older receipt appears in
-the same column.
+the same column. A column keeps its name, type and meaning forever; new ones are added at the end of a group. Times are UTC,
+numbers in base units, unknown values NULL.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, NamedTuple
 
-from receipt_cli.store.columns import FLAG, REAL, TEXT, TIME, WHOLE, Column, View, entries, names_of, types_of
-from receipt_cli.store.document_views import DOCUMENT_VIEWS
+TEXT, WHOLE, REAL, FLAG, TIME = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP"
+_LARGEST = 2**63 - 1
+
+
+class Column(NamedTuple):
+    """One column: name, DuckDB type, meaning, and path in a document ("": computed)."""
+
+    name: str
+    type: str
+    meaning: str
+    source: str = ""
+
+
+class View(NamedTuple):
+    """One view: name, meaning of a row, columns, and statement."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+    select: str
+
+
+def names_of(columns: Sequence[Column], prefix: str = "") -> str:
+    """Return the quoted names of columns for a statement, each after ``prefix``."""
+    return ", ".join(f'{prefix}"{column.name}"' for column in columns)
+
+
+def types_of(columns: Sequence[Column]) -> dict[str, object]:
+    """Return name → type of columns, for DuckDB's ``from_json``."""
+    return {c.name: [TEXT] if c.type == f"{TEXT}[]" else c.type for c in columns}
+
+
+def entries(source: str, field: str, who: Sequence[Column], columns: Sequence[Column]) -> tuple[tuple[Column, ...], str]:
+    """Return columns and statement of a view of the entries of the list ``field``, each after the columns ``who`` of its row.
+
+    ``source`` is what follows the columns in the statement that selects the rows: ``FROM …``.
+    """
+    listed = f"(SELECT {names_of(who)}, unnest({field}) AS x {source})"
+    return (*who, *columns), f"SELECT {names_of(who)}, {names_of(columns, 'x.')} FROM {listed}"
+
+
+def values_of(columns: Sequence[Column], document: object) -> dict[str, Any]:
+    """Return name → value of the columns that have a source, in ``document`` or a part of it; None if it lacks the value."""
+    return {column.name: _value_of(column, document) for column in columns if column.source}
+
+
+def _value_of(column: Column, document: object) -> object:
+    value = document
+    for key in _keys(column.source):
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, list):
+            value = value[int(key)] if int(key) < len(value) else None
+        else:
+            return None
+    return whole(value) if column.type == WHOLE else timestamp(value) if column.type == TIME else value
+
+
+@cache
+def _keys(source: str) -> tuple[str, ...]:
+    return tuple(source.split("."))
+
+
+def whole(value: object) -> int | None:
+    """Return a whole number of at most 64 bits, else None; JSON may write it as 3.0."""
+    number = int(value) if isinstance(value, int | float) and value == value // 1 else None
+    return number if number is not None and abs(number) <= _LARGEST else None
+
+
+def timestamp(value: object) -> str | None:
+    """Return an RFC 3339 time in UTC in DuckDB's form, to the microsecond; None for an impossible date."""
+    if not isinstance(value, str):
+        return None
+    clock, _, fraction = value.removesuffix("Z").partition(".")
+    leap = clock.endswith(":60")
+    try:
+        moment = datetime.fromisoformat(f"{clock[:-2]}59" if leap else clock)
+        moment += timedelta(seconds=int(leap), microseconds=0 if leap else int(fraction[:6].ljust(6, "0")))
+    except (ValueError, OverflowError):
+        return None
+    return moment.isoformat(sep=" ")
+
+
+DOCUMENTS = "stored.documents"
+"""The table that the views read: one row per document."""
+
+FILE_KEY = (
+    Column("kind", TEXT, "Kind of the document: ablation, evaluation, gpu_profile or golden."),
+    Column("sha256", TEXT, "Digest of the document, which is its identity."),
+)
+ABOUT = (
+    Column("path", TEXT, "Path of its file, below the store."),
+    Column("schema_version", TEXT, "Version of the document.", "schema_version"),
+    Column("title", TEXT, "What it is about: a variant, a model or program, a label, or systems."),
+    Column("name", TEXT, "Name of its run, as the document states it.", "run.name"),
+    Column("lane", TEXT, "Its lane, else that of the run that it is linked to.", "run.lane"),
+    Column("preset", TEXT, "Its recipe.", "run.preset"),
+    Column("run_at", TIME, "Time of its run or session, else of collecting its header; NULL if unknown."),
+    Column("run_id", TEXT, "The run in the view runs that it belongs to; NULL if none or several have a claim."),
+    Column("run_name", TEXT, "Name of that run."),
+    Column("linked_by", TEXT, "digest: of an attachment, a file or a log; name: that of the run."),
+)
+STATE = (Column("refusal", TEXT, "Reason for skipping the file; NULL for a valid document."),)
+ABLATION = (
+    Column("study", TEXT, "What the ablation studies.", "ablation.kind"),
+    Column("variant", TEXT, "Name of the variant.", "ablation.variant"),
+    Column("baseline", TEXT, "Variant that it is to be compared with; NULL for the baseline itself.", "ablation.baseline"),
+    Column("changes", TEXT, "Settings in which it differs from the baseline, as JSON."),
+    Column("architecture", TEXT, "Architecture of the model.", "model.architecture"),
+    Column("layer_count", WHOLE, "Layers of the model.", "model.layer_count"),
+    Column("from_step", WHOLE, "First step of the window of comparison; NULL for all steps.", "window.from_step"),
+    Column("window_step_count", WHOLE, "Steps in it.", "window.step_count"),
+)
+EVALUATION = (
+    Column("complete", FLAG, "Whether the evaluation was finished.", "complete"),
+    Column("model", TEXT, "Name or path of the model or checkpoint.", "model.name"),
+    Column("revision", TEXT, "Revision of it.", "model.revision"),
+    Column("checkpoint_step", WHOLE, "Training step of the checkpoint, if stated.", "model.step"),
+    Column("producer", TEXT, "The program that evaluated, else the format of its results."),
+    Column("step_count", WHOLE, "Steps that a performance tracker recorded.", "summary.step_count"),
+    Column("duration_s", REAL, "Its seconds.", "summary.duration_s"),
+    Column("tokens_per_s", REAL, "Its tokens per second.", "summary.tokens_per_s"),
+)
+SCORE = (
+    Column("task", TEXT, "The task, benchmark or data set."),
+    Column("subset", TEXT, "Part of the task."),
+    Column("split", TEXT, "Split of the data."),
+    Column("metric", TEXT, "The metric as stated."),
+    Column("filter", TEXT, "How answers were taken, or the conditions of a detection metric."),
+    Column("shots", WHOLE, "Examples in the prompt."),
+    Column("value", REAL, "The score; NULL if the program has none."),
+    Column("stderr", REAL, "Its standard error."),
+    Column("sample_count", WHOLE, "Samples that were scored."),
+    Column("higher_is_better", FLAG, "Whether a larger value is better, if stated."),
+    Column("task_version", TEXT, "Version of the task."),
+    Column("step", WHOLE, "Training step of the model that was scored, if stated."),
+    Column("after_step", WHOLE, "Last training step that the log prints before the score."),
+    Column("line_number", WHOLE, "Line of the log that prints it."),
+)
+PROFILE = (
+    Column("label", TEXT, "Name of the profile.", "profile.label"),
+    Column("format", TEXT, "Format of the recording; NULL if only lanes were timed.", "events.format"),
+    Column("application", TEXT, "Program that was recorded.", "events.application"),
+    Column("device_name", TEXT, "Product names of the devices, joined by ' + '."),
+    Column("device_count", WHOLE, "Devices of the session."),
+    Column("complete", FLAG, "Whether the recording has both ends of the session.", "events.complete"),
+    Column("lossy", FLAG, "Whether records are known to be missing.", "events.lossy"),
+    Column("duration_s", REAL, "Length of the session.", "events.duration_s"),
+    Column("busy_s", REAL, "Time in which at least one kernel ran on a device, summed over the devices.", "events.busy_s"),
+    Column("busy_ratio", REAL, "Its share of the session, 0 to 1.", "events.busy_ratio"),
+    Column("kernel_count", WHOLE, "Kernels of different names.", "events.kernels.name_count"),
+    Column("launch_count", WHOLE, "Launches of kernels.", "events.kernels.launch_count"),
+    Column("kernel_time_s", REAL, "Durations of all launches together.", "events.kernels.total_s"),
+    Column("lane_count", WHOLE, "Lanes that were timed."),
+)
+KERNEL = (
+    Column("kernel", TEXT, "Name of the kernel.", "name"),
+    Column("count", WHOLE, "Its launches.", "count"),
+    Column("total_s", REAL, "Their durations together.", "total_s"),
+    Column("min_s", REAL, "The shortest.", "min_s"),
+    Column("mean_s", REAL, "The mean.", "mean_s"),
+    Column("max_s", REAL, "The longest.", "max_s"),
+)
+STALL = (
+    Column("reason", TEXT, "Why warps waited."),
+    Column("not_issued", FLAG, "Whether the samples are of cycles without an instruction."),
+    Column("sample_count", WHOLE, "Its samples."),
+    Column("ratio", REAL, "Its share of the samples of stalls."),
+)
+CURVE = (
+    Column("metric", TEXT, "The metric."),
+    Column("record_count", WHOLE, "Steps with a value."),
+    Column("nonfinite_count", WHOLE, "How many of them are not finite."),
+    *(Column(name, REAL, f"The {name} value.") for name in ("first", "last", "min", "max", "mean", "median")),
+)
+GOLDEN = (
+    Column("reference_count", WHOLE, "Systems with golden curves."),
+    Column("golden_runs", f"{TEXT}[]", "Digests of the logs of the good runs."),
+)
+GOLDEN_CURVE = (
+    Column("lane", TEXT, "Lane of the good runs."),
+    Column("device", TEXT, "Their accelerators."),
+    Column("world_size", WHOLE, "Their ranks."),
+    Column("metric", TEXT, "The figure.", "metric"),
+    Column("role", TEXT, "Whether it says something of the data or of what training gave.", "role"),
+    Column("rule", TEXT, "How its tolerances came about.", "rule"),
+    Column("step_count", WHOLE, "Its steps."),
+    Column("first_step", WHOLE, "The first."),
+    Column("last_step", WHOLE, "The last."),
+)
+_OF_DOCUMENT = (FILE_KEY[1], *(column for column in ABOUT if column.name in ("title", "name", "lane", "run_at", "run_id")))
+_VALID_DOCUMENT = f"FROM {DOCUMENTS} WHERE refusal IS NULL"
+
+
+def _of(kind: str, columns: Sequence[Column]) -> tuple[tuple[Column, ...], str]:
+    """Return the columns and the statement of the documents of a kind."""
+    every = (FILE_KEY[1], *ABOUT, *columns)
+    return every, f"SELECT {names_of(every)} {_VALID_DOCUMENT} AND kind = '{kind}'"
+
+
+def _within(
+    kind: str, field: str, columns: Sequence[Column], who: Sequence[Column] = _OF_DOCUMENT
+) -> tuple[tuple[Column, ...], str]:
+    """Return the columns and the statement of a list inside the documents of a kind."""
+    return entries(f"{_VALID_DOCUMENT} AND kind = '{kind}'", field, who, columns)
+
+
+_ID = (FILE_KEY[1], ABOUT[2])
+_REFUSED = (*FILE_KEY, ABOUT[0], *STATE)
+_SCORED = (*_OF_DOCUMENT, EVALUATION[1])
+DOCUMENT_VIEWS = (
+    View("documents", "A document besides receipts, of any kind, with the run that it belongs to.",
+         (*FILE_KEY, *ABOUT), f"SELECT {names_of((*FILE_KEY, *ABOUT))} {_VALID_DOCUMENT}"),
+    View("ablations", "An ablation: one variant of a model.", *_of("ablation", ABLATION)),
+    View("ablation_curves", "A curve of the model in an ablation, within its window.", *_within("ablation", "curves", CURVE)),
+    View("evaluations", "An evaluation.", *_of("evaluation", EVALUATION)),
+    View("scores", "A score of an evaluation.", *_within("evaluation", "scores", SCORE, _SCORED)),
+    View("evaluation_curves", "A metric that a performance tracker recorded.", *_within("evaluation", "curves", CURVE)),
+    View("gpu_profiles", "A GPU profile.", *_of("gpu_profile", PROFILE)),
+    View("kernels", "One of the longest kernels of a GPU profile.", *_within("gpu_profile", "kernels", KERNEL)),
+    View("stall_reasons", "Why warps of a GPU profile waited.", *_within("gpu_profile", "stalls", STALL)),
+    View("goldens", "A document of golden curves.", *_of("golden", GOLDEN)),
+    View("golden_curves", "A golden curve.", *_within("golden", "golden_curves", GOLDEN_CURVE, _ID)),
+    View("documents_passed_over", "A skipped document: invalid, or of an unknown kind or version.",
+         _REFUSED, f"SELECT {names_of(_REFUSED)} FROM {DOCUMENTS} WHERE refusal IS NOT NULL"),
+)  # fmt: skip
+
+
+def document_structure() -> dict[str, object]:
+    """Return the structure of one row of ``DOCUMENTS`` for DuckDB's ``from_json``."""
+    columns = (*FILE_KEY, *ABOUT, *STATE, Column("excluded", FLAG, ""), *ABLATION, *EVALUATION, *PROFILE, *GOLDEN)
+    lists = {"curves": CURVE, "scores": SCORE, "kernels": KERNEL, "stalls": STALL, "golden_curves": GOLDEN_CURVE}
+    return {**types_of(columns), **{name: [types_of(inside)] for name, inside in lists.items()}}
 
 
 class Wide(NamedTuple):

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import threading
 import time
@@ -16,9 +17,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from receipt_cli.errors import OutputError
+from receipt_cli.io.pipe import widen
 from receipt_cli.io.times_file import TimesWriter
-from receipt_cli.wrap.orphan import add_loss
-from receipt_cli.wrap.tee import Log, Loss, Outlet, Stamps, Tee
+from receipt_cli.wrap.orphan import add_loss, lock
+from receipt_cli.wrap.tee import ROOM, Log, Loss, Outlet, Stamps, Tee
 
 PAUSE_S = 0.016
 """Seconds to wait after output before polling a terminal again: sixty updates a second."""
@@ -222,3 +225,28 @@ class Copying:
         if self._control is not None:
             with contextlib.suppress(OSError):
                 self._control.sendall(line + b"\n")
+
+
+_ASK_FOR_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def copy_input(log: int, times: Path | None, *, append: bool, stamps: bool) -> tuple[Loss | None, list[str]]:
+    """Copy stdin until it ends; return what the log lacks, and notes.
+
+    Signals that ask for the end are ignored: the program before us in the pipe gets them too, and its last output is wanted.
+    Raises ``OutputError`` if the times cannot be written.
+    """
+    lock(log)
+    for number in _ASK_FOR_END:
+        signal.signal(number, signal.SIG_IGN)
+    widen(0)
+    os.set_blocking(0, False)
+    writer = None
+    if times is not None:
+        now, wall = time.monotonic(), time.time()
+        writer = TimesWriter(str(times), log, append=append, pause_s=LONG_PAUSE_S, now=now, wall=wall)
+    copying = Copying([Outlet(0, 1, False, ROOM)], log, None, None, writer, stamps)
+    copying.run()
+    if writer is not None and writer.problem:
+        raise OutputError("cannot write the times", where=str(times), why=writer.problem)
+    return copying.log.loss, copying.tee.problems

@@ -11,8 +11,7 @@ from benchmarks.report_store import varied, write_store
 from receipt_cli.cli.commands.report import report as write_report
 from receipt_cli.comparison.comparable import DEFAULT
 from receipt_cli.definitions.metrics import load_registry
-from receipt_cli.report.data import store_report
-from receipt_cli.report.page import render_page
+from receipt_cli.report.data import render_page, store_report
 from tests.browser.chromium import Page, find_chromium, open_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")]

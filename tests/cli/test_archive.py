@@ -16,8 +16,7 @@ from receipt_cli.batch.model import Manner
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.store.files import Store
 from receipt_cli.store.flatten import RowFiles, read_row
-from receipt_cli.store.index import open_store
-from receipt_cli.store.kept_rows import keep_rows
+from receipt_cli.store.index import keep_rows, open_store
 from receipt_cli.store.places import Place, describe
 
 from .conftest import ROOT, Invoke, tree
@@ -205,7 +204,7 @@ def test_kept_rows_that_are_damaged_or_of_another_version_are_skipped(
         kept.write_bytes(damaged)
         assert ask(store, "FROM history ORDER BY ALL") == want
     shutil.rmtree(store / ".cache")
-    monkeypatch.setattr("receipt_cli.store.kept_rows.fingerprint", lambda: "of another version")
+    monkeypatch.setattr("receipt_cli.store.index.fingerprint", lambda: "of another version")
     keep_rows(Store(store), "", [json.loads(receipt.path.read_bytes()) for receipt in Store(store).receipts()])
     assert list(kept.parent.iterdir())
     monkeypatch.undo()

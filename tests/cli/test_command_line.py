@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.cli.app import Command, run
+from receipt_cli.cli.app import ABOUT, Command, run
 from receipt_cli.cli.commands import ALIASES, COMMANDS, GROUPS, SECTIONS, load, summaries
-from receipt_cli.cli.help import ABOUT
 from receipt_cli.errors import ExitCode, UsageError
 from tests.tools.usage import read
 

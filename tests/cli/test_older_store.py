@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from receipt_cli.receipts.versions import RULES
-from receipt_cli.store.recipes import QUESTIONS
+from receipt_cli.store.answers import QUESTIONS
 
 from .conftest import ROOT, Invoke, query
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from receipt_cli.receipts.production import Request, produce
-from receipt_cli.store.recipes import QUESTIONS
+from receipt_cli.store.answers import QUESTIONS
 from tests.cli.test_secrets import GROUPS, Invoke, Watch, log_of, secret_env
 from tests.tools.planted import FORMS, leaks
 

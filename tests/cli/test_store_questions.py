@@ -16,8 +16,8 @@ import pytest
 
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.receipts.production import Request, produce
+from receipt_cli.store.answers import QUESTIONS, RECIPES
 from receipt_cli.store.files import Store
-from receipt_cli.store.recipes import QUESTIONS, RECIPES
 from receipt_cli.store.views import VIEWS
 
 from .conftest import ROOT, Invoke

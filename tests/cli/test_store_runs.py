@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from receipt_cli.errors import InputError
+from receipt_cli.store.answers import RECIPES, fill
 from receipt_cli.store.files import Store
-from receipt_cli.store.recipes import RECIPES, fill
 from receipt_cli.store.resolve import find_run
 
 from .conftest import ROOT, Invoke

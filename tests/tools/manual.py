@@ -1,9 +1,8 @@
 """The manual page of ``receipt`` in roff, from the declarations that help is made of."""
 
 from receipt_cli import __version__
-from receipt_cli.cli.app import HELP, Command, option_row
+from receipt_cli.cli.app import ABOUT, HELP, Command, option_row
 from receipt_cli.cli.commands import COMMANDS, GROUPS, summaries
-from receipt_cli.cli.help import ABOUT
 from receipt_cli.errors import ExitCode
 
 

@@ -25,8 +25,7 @@ from receipt_cli.history.lane_history import history as find_history
 from receipt_cli.history.lane_history import worsened
 from receipt_cli.render.comparison.documents import documents_markdown, render_documents_compared
 from receipt_cli.render.comparison.markdown import render_markdown
-from receipt_cli.render.comparison.scaling import render_scaling
-from receipt_cli.render.comparison.terminal import render_comparison, render_reproducibility
+from receipt_cli.render.comparison.terminal import render_comparison, render_reproducibility, render_scaling
 from receipt_cli.render.history import render_history
 from receipt_cli.store.files import Store
 from receipt_cli.store.listing import list_documents

@@ -24,8 +24,8 @@ from receipt_cli.io.atomic import check_new, write_new
 from receipt_cli.receipts.production import refusal
 from receipt_cli.render.console import render_table
 from receipt_cli.render.explain import render_explain, render_first_records, render_learned
-from receipt_cli.render.findings import render_findings
 from receipt_cli.render.scale import many
+from receipt_cli.render.schema import render_findings
 
 SHIPPED = "receipt-cli"
 """Source of the grammars that ship."""

@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from receipt_cli.cli.app import complete, run
-from receipt_cli.cli.help import exit_codes, full_help
+from receipt_cli.cli.app import complete, exit_codes, full_help, run
 from receipt_cli.cli.output import style, write_answer, write_stdout
 from receipt_cli.cli.parameters import Argument, FromSettings, Json, Option
 from receipt_cli.cli.settings import SETTINGS, Setting, find_settings, variable

@@ -14,7 +14,7 @@ from receipt_cli.comparison.load import short_names
 from receipt_cli.errors import UsageError
 from receipt_cli.receipts.production import read_given
 from receipt_cli.render.plot import MOST_RUNS, render_curves, render_overlay, render_ranges
-from receipt_cli.report.plot_data import choose, overlaid, plotted
+from receipt_cli.report.curves import choose, overlaid, plotted
 
 Align = Literal["step", "tokens", "samples", "time"]
 

@@ -17,8 +17,7 @@ from receipt_cli.errors import ExitCode, ReceiptError, UsageError
 from receipt_cli.io.atomic import make_folder
 from receipt_cli.problems import Finding
 from receipt_cli.render.console import render_table
-from receipt_cli.render.findings import render_findings
-from receipt_cli.render.schema import render_changes, render_fields
+from receipt_cli.render.schema import render_changes, render_fields, render_findings
 
 
 def list_(json_output: Json = False) -> None:

@@ -19,14 +19,12 @@ from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
 from receipt_cli.io.duckdb import Answer, Database
 from receipt_cli.io.file_kinds import read_file
 from receipt_cli.render.differences import render_quarantine
-from receipt_cli.render.document_list import render_documents, tally_documents
-from receipt_cli.render.store import render_answer, render_meanings, render_panel, render_runs
+from receipt_cli.render.store import render_answer, render_documents, render_meanings, render_panel, render_runs, tally_documents
 from receipt_cli.store.files import Store
-from receipt_cli.store.index import open_store
+from receipt_cli.store.index import Row, current_rows, open_store
 from receipt_cli.store.listing import list_documents, list_runs
 from receipt_cli.store.query import csv_text, names, records, view_columns
 from receipt_cli.store.query import export as write_views
-from receipt_cli.store.rows import Row, current_rows
 from receipt_cli.store.stats import FIELDS, QUESTIONS, Period, Question, ask_panel, contradictions, panel_document
 from receipt_cli.store.views import VIEWS
 
@@ -175,7 +173,7 @@ def export(
 
 
 def read_rows(root: Path, fields: Sequence[str]) -> list[Row]:
-    """Return the rows of the runs of a store (``store.rows``); note the receipts that are passed over."""
+    """Return the rows of the runs of a store (``index.current_rows``); note the receipts that are passed over."""
     with progress(str(root)) as bar:
         rows = current_rows(root, fields, bar)
     _note_refused(sorted((row["path"], row["refusal"]) for row in rows if row["refusal"] is not None))

@@ -16,14 +16,13 @@ from receipt_cli.errors import InputError, UsageError
 from receipt_cli.history.lane_history import BY, history, make_lanes
 from receipt_cli.render.history import render_groups
 from receipt_cli.render.store import render_answer, render_failures, render_meanings
-from receipt_cli.store.answers import answer_question, fields_of
+from receipt_cli.store.answers import FAILURES, QUESTIONS, answer_question, fields_of, fill
 from receipt_cli.store.documents import find_document
 from receipt_cli.store.files import Store
 from receipt_cli.store.listing import failure_groups, list_runs
 from receipt_cli.store.places import mark
 from receipt_cli.store.query import names, records
 from receipt_cli.store.reading import read_receipts
-from receipt_cli.store.recipes import FAILURES, QUESTIONS, fill
 from receipt_cli.store.resolve import NamedRun, find_run
 
 RunOf = Annotated[str, Argument("RUN", "First digits of its digest, its name, or a path of its log or receipt.")]

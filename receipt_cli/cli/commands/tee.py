@@ -9,8 +9,8 @@ from receipt_cli.cli.output import note
 from receipt_cli.cli.parameters import Argument, Option
 from receipt_cli.errors import OutputError, UsageError
 from receipt_cli.io.compression import times_name
+from receipt_cli.wrap.forwarder import copy_input
 from receipt_cli.wrap.paths import Existing, Files, check_files, is_device, open_log
-from receipt_cli.wrap.piped import copy_input
 from receipt_cli.wrap.tee import hold_standard_streams
 
 

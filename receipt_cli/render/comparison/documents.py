@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from receipt_cli.render.comparison.words import OUTCOMES, VERDICTS
 from receipt_cli.render.console import Column, Page, Span, write_texts
-from receipt_cli.render.document_list import figure_label, score_name
 from receipt_cli.render.fields import UNKNOWN, or_dash
 from receipt_cli.render.metrics import metric_label
 from receipt_cli.render.scale import byte_size, count, many, measure, number, percent, signed, significant
+from receipt_cli.render.store import figure_label, score_name
 from receipt_cli.render.style import Role, Style
 from receipt_cli.render.text import code, escape, table
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from receipt_cli.errors import OutputError
-from receipt_cli.follow.recording import begin_recording
+from receipt_cli.follow.growth import begin_recording
 from receipt_cli.io.times_file import TimesWriter
 from receipt_cli.scan.arrivals import find_arrivals
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from receipt_cli.problems import Finding
-from receipt_cli.render.findings import render_findings
+from receipt_cli.render.schema import render_findings
 from receipt_cli.render.style import Style
 
 SAMPLE = Finding(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from receipt_cli.render.console import render_table
 from receipt_cli.render.explain import render_explain
-from receipt_cli.render.findings import render_findings
 from receipt_cli.render.receipt import render_receipt
+from receipt_cli.render.schema import render_findings
 from receipt_cli.render.style import Style
 from tests.tools.examples import costly
 

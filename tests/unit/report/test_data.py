@@ -16,10 +16,9 @@ from receipt_cli.comparison.comparable import DEFAULT
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.render.store import OUTCOMES, tally
 from receipt_cli.report.curves import thin
-from receipt_cli.report.data import one_run_report, store_report
+from receipt_cli.report.data import one_run_report, render_page, store_report
 from receipt_cli.report.drift import alarms, signs, vanished
 from receipt_cli.report.packing import Pool, number
-from receipt_cli.report.page import render_page
 from receipt_cli.report.row import CHECKS
 
 

@@ -10,10 +10,9 @@ from receipt_cli.errors import InputError
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.receipts.series_file import write_series
 from receipt_cli.store.files import Store
-from receipt_cli.store.index import open_store
+from receipt_cli.store.index import current_rows, open_store
 from receipt_cli.store.query import csv_text, names, plain, view_columns
 from receipt_cli.store.reading import Refused, read_receipt, read_receipts
-from receipt_cli.store.rows import current_rows
 from receipt_cli.store.series_files import SeriesFiles
 from receipt_cli.store.stats import FIELDS, ask_panel, panel_document
 
