@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from receipt_cli.batch.coordinator import Batch, rederive
 from receipt_cli.batch.discovery import Listing
-from receipt_cli.batch.model import Derived, Engine, Identity, Log, Task
+from receipt_cli.batch.model import Engine, Identity, Log, Report, Task
 
 _OPERATIONS = ("open", "os.mkdir", "os.rename", "os.remove", "os.listdir", "os.scandir", "os.link", "os.rmdir")
 
@@ -38,7 +38,7 @@ class Simulated:
         for number, (item, size) in enumerate(zip(items, sizes, strict=True)):
             if isinstance(item, Task):
                 receipt = f"receipts/{item.sha256[:2]}/{item.sha256}.1.json"
-                yield number, Derived(item.sha256, size, "written", receipt, True)
+                yield number, Report(item.logs[0], "written", Identity(item.sha256, size), receipt, True, True)
             else:
                 yield number, Identity(hashlib.sha256(item.name.encode()).hexdigest(), size)
 

@@ -23,8 +23,7 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.derive import Reading, read_log
 from receipt_cli.errors import ReceiptError
 from receipt_cli.grammar.catalog import shipped
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.production import Request, produce_all
 from receipt_cli.records.envelope import plain, without_count
 from receipt_cli.scan.extraction import read_record

@@ -27,8 +27,7 @@ from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.diff import Difference
 from receipt_cli.documents.invariants.rule import pointer
 from receipt_cli.errors import InputError, ReceiptError
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import DERIVED
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.verification.verifier import read_receipt, verify

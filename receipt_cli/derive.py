@@ -63,8 +63,7 @@ from receipt_cli.events.table import EventTable
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem, first_of_each
 from receipt_cli.records.heuristics import MAX_SEEN

@@ -10,10 +10,10 @@ from typing import Any, Literal, overload
 from receipt_cli.api.frames import make_frame
 from receipt_cli.api.receipt import Receipt
 from receipt_cli.errors import InputError
+from receipt_cli.store.documents import read_receipt
 from receipt_cli.store.files import Store as Files
 from receipt_cli.store.index import open_store
 from receipt_cli.store.query import names, records
-from receipt_cli.store.reading import read_receipt
 
 _ID = re.compile(r"[0-9a-f]{4,64}\Z")
 

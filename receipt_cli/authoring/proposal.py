@@ -22,8 +22,7 @@ from receipt_cli.errors import InputError, UsageError
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.grammar.parse import build_grammar, load_grammar
 from receipt_cli.io.compression import SUFFIXES
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Progress, Source
+from receipt_cli.io.source import Progress, Source, Stream
 from receipt_cli.learn.between import find_heading
 from receipt_cli.learn.emit import Induced
 from receipt_cli.learn.learned import Learned

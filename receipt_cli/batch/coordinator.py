@@ -21,7 +21,7 @@ from pathlib import Path
 
 from receipt_cli.batch.discovery import Drawn, kind_of
 from receipt_cli.batch.labels import BY_STEM, Labels
-from receipt_cli.batch.model import Derived, Engine, Failure, Identity, LeftOut, Log, Lost, Manner, Report, Task
+from receipt_cli.batch.model import Engine, Failure, Identity, LeftOut, Log, Lost, Manner, Report, Task
 from receipt_cli.batch.worker import MANNER, definitions_fingerprint, derive_receipt, identify
 from receipt_cli.errors import ExitCode, ReceiptError
 from receipt_cli.io.compression import samples_name, times_name
@@ -173,7 +173,12 @@ class _Run:
                         self._place(identity.sha256, log)
                 elif at == others.get(first, (first,))[-1]:
                     del early[first]
-                yield self._for(log, report, self.logs[first].name if at != first else None)
+                if at != first:  # its bytes are those of another log
+                    report = replace(report, same_as=self.logs[first].name, derived=False)
+                report = replace(report, log=log)
+                if report.receipt is not None:
+                    self._release(report)
+                yield report
             next(answers, None)  # reports the last log's progress
         finally:
             self.known.close()
@@ -227,30 +232,18 @@ class _Run:
     def _answered(self, at: int, answer: object, identities: _Identities, others: Sequence[int]) -> Report:
         """Return the report of a derived log; ``others`` are positions of logs with the same bytes."""
         log = self.logs[at]
-        if not isinstance(answer, Derived):
+        if not isinstance(answer, Report) or answer.identity is None:
             return self._failed(log, identities.get(at), _failure(answer))
-        if not self.batch.compare:
-            for each in (at, *others):  # a worker stored them
-                self.known.note_placed(answer.sha256, self.batch.labels.place(self.logs[each].name))
-        return self._derived(log, answer)
-
-    def _for(self, log: Log, report: Report, same_as: str | None) -> Report:
-        """Return the report of a log from that of the first log with its bytes, named by ``same_as`` if it is another."""
-        mine = replace(report, log=log, same_as=same_as, derived=report.derived and same_as is None)
-        if mine.receipt is not None:
-            self._release(mine)
-        return mine
-
-    def _derived(self, log: Log, derived: Derived) -> Report:
-        change, identity = derived.change, Identity(derived.sha256, derived.size_bytes)
-        if not self.batch.compare:
-            # A worker that died after it wrote finds its own receipt on the retry: compare with the state before the batch.
-            before, _ = self._stored(derived.sha256)
-            now = int(derived.receipt.rsplit(".", 2)[-2])
-            change = "unchanged" if now <= before else "replaced" if before else "written"
-            self.known.note_log(_with_times(derived.sha256, log), KnownLog(now, derived.recognised))
-        found = Report(log, change, identity, derived.receipt, derived.recognised, True, notes=derived.notes)
-        return replace(found, differences=derived.differences, runs=derived.runs)
+        if self.batch.compare or answer.receipt is None:
+            return replace(answer, log=log)
+        sha256 = answer.identity.sha256
+        for each in (at, *others):  # a worker stored them
+            self.known.note_placed(sha256, self.batch.labels.place(self.logs[each].name))
+        # A worker that died after it wrote finds its own receipt on the retry: compare with the state before the batch.
+        before, _ = self._stored(sha256)
+        now = int(answer.receipt.rsplit(".", 2)[-2])
+        self.known.note_log(_with_times(sha256, log), KnownLog(now, bool(answer.recognised)))
+        return replace(answer, log=log, change="unchanged" if now <= before else "replaced" if before else "written")
 
     def _failed(self, log: Log, identity: Identity | None, failure: Failure) -> Report:
         """Return the report of a log without a receipt, and put it into quarantine."""
@@ -321,16 +314,13 @@ class _Identities:
         self._first = array("q", [-1]) * count
 
     def add(self, at: int, sha256: str, size_bytes: int) -> None:
-        """Keep the identity of the log at this position."""
         self._digests[_SHA256 * at : _SHA256 * (at + 1)] = bytes.fromhex(sha256)
         self._sizes[at] = size_bytes
 
     def sha256(self, at: int) -> str:
-        """Return the digest of the log at this position."""
         return self._digest(at).hex()
 
     def get(self, at: int) -> Identity | None:
-        """Return the identity of the log at this position, or None."""
         return Identity(self.sha256(at), self._sizes[at]) if self._sizes[at] >= 0 else None
 
     def first(self, at: int) -> int:

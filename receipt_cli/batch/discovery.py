@@ -93,7 +93,6 @@ def _folder(base: str) -> str:
 
 
 def _where(row: bytes) -> bytes:
-    """Return name and path of a row."""
     return row[: row.index(b"\0", row.index(b"\0") + 1)]
 
 

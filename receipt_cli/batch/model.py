@@ -122,24 +122,6 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
-    """A receipt was made of the bytes ``sha256``, those of the task unless the log changed meanwhile.
-
-    ``receipt`` is its path below the store ("" in a comparison); ``recognised``: a grammar matched the log; ``runs`` is the
-    number of its runs that have a receipt.
-    """
-
-    sha256: str
-    size_bytes: int
-    change: Literal["written", "unchanged", "replaced"]
-    receipt: str
-    recognised: bool
-    notes: tuple[str, ...] = ()
-    differences: tuple[Difference, ...] = ()
-    runs: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class Lost:
     """The worker died twice on an item, the second time with the machine to itself."""
 
@@ -150,7 +132,9 @@ class Lost:
 class Report:
     """Outcome of one path of an archive.
 
-    ``derived`` is False if the log was finished before. ``same_as`` names the log with the same bytes that was derived instead.
+    ``receipt`` is its path below the store ("" in a comparison); ``recognised``: a grammar matched the log; ``derived`` is False
+    if the log was finished before; ``same_as`` names the log with the same bytes that was derived instead; ``runs`` is the number
+    of its runs that have a receipt.
     """
 
     log: Log

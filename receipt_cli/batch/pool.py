@@ -6,6 +6,7 @@ Pools of the standard library end if one of their processes dies. Here each work
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import os
 import signal
@@ -13,6 +14,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, count, islice
@@ -22,9 +24,67 @@ from multiprocessing.process import BaseProcess, _children  # type: ignore[attr-
 from pathlib import Path
 from typing import Any, TypeVar
 
-from receipt_cli.batch.ahead import FLUSHER
 from receipt_cli.batch.model import InTwoParts, Lost
 from receipt_cli.errors import ReceiptError
+from receipt_cli.io.atomic import open_temporary, written_ahead
+
+
+class Flusher:
+    """Writes and flushes temporary files ahead of need, in a thread; nothing is written ahead before ``start``.
+
+    A flush waits for the disk, and a waiting worker is wasted. So a worker writes the files that it will store, lets the thread
+    flush them, and goes on with the next log; later ``io.atomic`` finds each flushed file and renames it.
+    """
+
+    def __init__(self) -> None:
+        self._thread: ThreadPoolExecutor | None = None
+
+    def start(self) -> None:
+        """Start the thread; do without if the system refuses one."""
+        thread = ThreadPoolExecutor(1)
+        with contextlib.suppress(RuntimeError):
+            thread.submit(os.getpid)
+            self._thread = thread
+
+    @contextlib.contextmanager
+    def written(self, folder: Path, contents: Iterable[bytes]) -> Iterator[None]:
+        """Write ahead a temporary file in ``folder`` for each content that the block will store by way of it.
+
+        Files that nobody takes are removed. A failed write is ignored: it is repeated, or reported, when the file is needed.
+        """
+        files: dict[tuple[str, bytes], tuple[str, Future[None]]] = {}
+        if (thread := self._thread) is not None:
+            with contextlib.suppress(OSError):
+                for data in contents:
+                    name, handle = open_temporary(folder, None)
+                    files[str(folder), data] = name, thread.submit(_flush, handle, data)
+        written_ahead.update({key: partial(_take, *file) for key, file in files.items()})
+        try:
+            yield
+        finally:
+            for key, (name, flushed) in files.items():
+                if written_ahead.pop(key, None) is not None:
+                    flushed.exception()  # wait for its end
+                    with contextlib.suppress(OSError):
+                        os.unlink(name)
+
+
+def _flush(handle: int, data: bytes) -> None:
+    with os.fdopen(handle, "wb", buffering=0) as file:
+        if file.write(data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(handle)
+
+
+def _take(name: str, flushed: Future[None]) -> str | None:
+    """Return the name of the flushed file; None if it could not be written, or was removed."""
+    if flushed.exception() is not None:
+        Path(name).unlink(missing_ok=True)
+    return name if os.path.exists(name) else None
+
+
+FLUSHER = Flusher()
+
 
 LEAST = 768 << 20
 """Bytes that a worker may always use: its own before it reads a log, and enough for an ordinary log."""
@@ -125,7 +185,8 @@ class LocalPool:
             while waiting and len(self._busy) < self.workers:
                 worker = self._free(share_of(self.workers))
                 self._give(worker, work, items, self._chunk(worker, waiting, sizes, kinds))
-            for worker in self._ready():
+            ready = wait([worker.connection for worker in self._busy])
+            for worker in [worker for worker in self._busy if worker.connection in ready]:
                 answer = self._answer(worker)
                 if answer is not None:
                     yield answer
@@ -196,10 +257,6 @@ class LocalPool:
         except OSError:  # it is dead or hangs, and will send no answer
             worker.process.kill()
 
-    def _ready(self) -> list[_Worker]:
-        ready = wait([worker.connection for worker in self._busy])
-        return [worker for worker in self._busy if worker.connection in ready]
-
     def _answer(self, worker: _Worker) -> tuple[int, Any] | None:
         """Return the next answer of a worker, None if it died. Raises the exception of its work."""
         try:
@@ -264,7 +321,10 @@ def serve(connection: Connection, memory: int | None) -> None:
                 begun.append((position, _begin(work, item) if isinstance(work, InTwoParts) else partial(work, item)))
                 if len(begun) > 1 or not isinstance(work, InTwoParts):
                     connection.send(_answer_of(*begun.pop(0)))
-            _settle(done)
+            if done % ROUNDS_KEPT == 0:
+                gc.unfreeze()
+            gc.collect()
+            gc.freeze()  # definitions and caches: later collections leave them out
             for each in begun:
                 connection.send(_answer_of(*each))
 
@@ -288,14 +348,6 @@ def _answer_of(position: int, work: Callable[[], Any]) -> tuple[int, Any, Except
         sys.exit(OUT_OF_MEMORY)
     except Exception as error:  # raised again in the parent
         return position, None, error
-
-
-def _settle(done: int) -> None:
-    """Free garbage of a round; exempt the remaining objects (definitions, caches) from later collections."""
-    if done % ROUNDS_KEPT == 0:
-        gc.unfreeze()
-    gc.collect()
-    gc.freeze()
 
 
 def _fitting(positions: Iterable[int], sizes: Sequence[int], most: int) -> list[int]:
@@ -325,7 +377,6 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _epitaph(status: int | None) -> str:
-    """Return how a worker ended, in words."""
     if status == OUT_OF_MEMORY:
         return "it needs more memory than this machine can give"
     if status is not None and status < 0:

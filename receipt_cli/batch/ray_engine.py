@@ -127,12 +127,10 @@ class _OnStderr:
         return getattr(self._stdout, name)
 
     def flush(self) -> None:
-        """Flush stdout and stderr."""
         self._stdout.flush()
         sys.stderr.flush()
 
     def write(self, text: str) -> int:
-        """Write text to stderr."""
         return sys.stderr.write(text)
 
 

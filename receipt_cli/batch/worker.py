@@ -16,9 +16,9 @@ from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
 from receipt_cli.authoring.site_files import load_site
-from receipt_cli.batch.ahead import FLUSHER
 from receipt_cli.batch.discovery import local_stamp, reason_of
-from receipt_cli.batch.model import Derived, Failure, Identity, InTwoParts, LeftOut, Log, Manner, Reason, Task
+from receipt_cli.batch.model import Change, Failure, Identity, InTwoParts, LeftOut, Log, Manner, Reason, Report, Task
+from receipt_cli.batch.pool import FLUSHER
 from receipt_cli.batch.remote import fetched, is_url
 from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.definitions.search_path import Folder
@@ -35,8 +35,7 @@ from receipt_cli.header.header_file import read_header_file
 from receipt_cli.io.atomic import make_folder
 from receipt_cli.io.compression import header_name, receipt_names, samples_name, times_name, unpacked
 from receipt_cli.io.discovery import is_log_text, read_head
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import DERIVED, Document, assemble, derived_part
 from receipt_cli.receipts.production import require_valid
 from receipt_cli.receipts.series_file import write_series
@@ -203,7 +202,7 @@ def _no_log(log: Log, head: bytes) -> Reason | None:
 
 
 @InTwoParts
-def derive_receipt(task: Task) -> Generator[None, None, Derived | Failure]:
+def derive_receipt(task: Task) -> Generator[None, None, Report | Failure]:
     """Derive the receipt of a task's bytes, flush its files, and store it, or only compare it with the one in the store.
 
     Every error is returned as an answer, so that one log never stops the others.
@@ -216,9 +215,9 @@ def derive_receipt(task: Task) -> Generator[None, None, Derived | Failure]:
             return Failure(int(ExitCode.OUTPUT), "a worker cannot find the store", f"no folder {task.store}", fatal=True)
         made = _derive_any(task)
         if task.compare:
-            return made.derived
+            return made.report
         store = Store(Path(task.store))
-        places = [place_bytes(made.derived.sha256, place) for place in task.places]
+        places = [place_bytes(made.log.sha256, place) for place in task.places]
         with FLUSHER.written(store.scratch, [] if made.known else [*made.contents, *places]):
             yield
             return _stored(store, task, made)
@@ -234,12 +233,13 @@ def derive_receipt(task: Task) -> Generator[None, None, Derived | Failure]:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """Receipts of a log's runs, their bytes, whether the store had one, and the answer without the outcome of storing."""
+    """Receipts of a log's runs, their bytes, whether the store had one, the log, and the report before they are stored."""
 
     documents: Sequence[Document]
     contents: Sequence[bytes]
     known: bool
-    derived: Derived
+    log: Identity
+    report: Report
 
 
 def _derive_any(task: Task) -> _Made:
@@ -310,36 +310,25 @@ def _make(task: Task, kept: Captured, reading: Reading, *more: str) -> _Made:
         parts = [derived_part(document, DERIVED) for document in (kept.current, documents[-1]) if document]
         changes = tuple(differences(*parts)) if kept.current else ()
     elif task.manner.series:
-        _write_series(Store(Path(task.store)), documents, derivations)
-    log, known = derivations[-1].log, bool(derivations[-1].detection.chosen)
-    derived = Derived(
-        log.sha256,
-        log.size_bytes,
-        "written" if not kept.current else "replaced" if changes else "unchanged",
-        "",
-        known,
-        (*notes, *more),
-        changes,
-        len(documents),
-    )
-    return _Made(documents, [canonical_bytes(document) for document in documents], kept.current is not None, derived)
+        for document, derivation in zip(documents, derivations, strict=True):
+            path = Path(task.store) / "series" / derivation.log.sha256[:2] / f"{run_id(document)}.parquet"
+            make_folder(path.parent)
+            write_series(derivation, path)
+    log = Identity(derivations[-1].log.sha256, derivations[-1].log.size_bytes)
+    change: Change = "written" if not kept.current else "replaced" if changes else "unchanged"
+    report = Report(task.logs[0], change, log, "", bool(derivations[-1].detection.chosen), True, notes=(*notes, *more))
+    report = replace(report, differences=changes, runs=len(documents))
+    return _Made(documents, [canonical_bytes(document) for document in documents], kept.current is not None, log, report)
 
 
-def _stored(store: Store, task: Task, made: _Made) -> Derived:
-    log = made.derived.sha256
+def _stored(store: Store, task: Task, made: _Made) -> Report:
+    log = made.log.sha256
     add = store.add_runs(made.documents, made.contents) if task.manner.all_runs else store.add(made.documents[-1])
     for place in task.places:
         write_place(store.root, store.scratch, log, place)
     if add.change != "unchanged":
         keep_rows(store, log, made.documents, made.contents)
-    return replace(made.derived, change=add.change, receipt=add.path)
-
-
-def _write_series(store: Store, documents: Sequence[Document], derivations: Sequence[Derivation]) -> None:
-    for document, derivation in zip(documents, derivations, strict=True):
-        path = store.root / "series" / derivation.log.sha256[:2] / f"{run_id(document)}.parquet"
-        make_folder(path.parent)
-        write_series(derivation, path)
+    return replace(made.report, change=add.change, receipt=add.path)
 
 
 def _siblings(log: Log) -> list[str]:

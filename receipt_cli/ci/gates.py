@@ -224,7 +224,10 @@ class _Reader:
         gates, systems = (*self._gates(data), *self._lines(data)), tuple(self._systems(data))
         if len(gates) + sum(len(one.gates) for one in systems) > MAX_GATES:
             raise DataError(f"a gates file has at most {MAX_GATES} gates", where=self._where)
-        return Gates(self._require(data), gates, self._unknown(data), self._allow_truncated(data), systems=systems)
+        truncated = data.get("allow_truncated", DEFAULT.allow_truncated)
+        if not isinstance(truncated, bool):
+            raise self._error(("allow_truncated",), f"allow_truncated is {truncated!r}, not true or false")
+        return Gates(self._require(data), gates, self._unknown(data), truncated, systems=systems)
 
     def _systems(self, data: Mapping[str, Any]) -> Iterator[OfSystem]:
         example = 'device: "*H100*"'
@@ -306,12 +309,6 @@ class _Reader:
         if not limits:
             raise self._error(path, "slope has no limit", try_="slope: {over: 200, at_most: 0}")
         return Slope(metric.name, over, *self._limits(path, limits, None))
-
-    def _allow_truncated(self, data: Mapping[str, Any]) -> bool:
-        stated = data.get("allow_truncated", DEFAULT.allow_truncated)
-        if not isinstance(stated, bool):
-            raise self._error(("allow_truncated",), f"allow_truncated is {stated!r}, not true or false")
-        return stated
 
     def _error(self, path: Path, message: str, *, why: str = "", try_: str = "") -> DataError:
         return DataError(message, where=f"{self._where}:{locate(self._text, path)}", why=why, try_=try_)

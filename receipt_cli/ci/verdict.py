@@ -217,20 +217,16 @@ def _unanswered(kind: str, name: str, wanted: str, reason: str, fail: bool) -> R
 
 
 def _bound(document: Mapping[str, Any], bound: Bound, fails: bool) -> Ruling:
-    value = _number(document, bound.pointer)
+    value = value_at(document, split_pointer(bound.pointer))
     wanted = bound.wanted(lambda limit: measure(bound.measure, limit))
-    if value is None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
         return _unanswered("bounds", bound.name, wanted, "no such figure", fails)
+    value = float(value)
     good = bound.allows(value)
     found = measure(bound.measure, value)
     if not good and any(found == measure(bound.measure, limit) for _, limit in bound.limits):
         found = f"{value!r}"  # when rounded, it would equal the limit
     return Ruling("gate", bound.name, good, not good, wanted, found)
-
-
-def _number(document: Mapping[str, Any], place: str) -> float | None:
-    value = value_at(document, split_pointer(place))
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _change(gate: Change, gates: Gates, baseline: Baseline | None) -> Ruling:

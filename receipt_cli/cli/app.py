@@ -80,7 +80,6 @@ class _Plain:
     """
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return ``value`` as Typer converts it."""
         kind, many = param.type_descriptor.annotation, param.multiple or param.nargs == -1
         if value is None:
             return () if many else None
@@ -295,7 +294,6 @@ def _print_version(wanted: bool) -> None:
 
 
 def _typed(function: Callable[..., None]) -> Any:
-    """Return the command that Typer makes of a function."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command()(function)
     return get_command(app)

@@ -31,8 +31,7 @@ from receipt_cli.grammar.catalog import INDUCED, INDUCED_PATH
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.grammar.site import Site
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Lack, Problem, pointer
 from receipt_cli.records.envelope import behind_heads, plain

@@ -24,8 +24,7 @@ from receipt_cli.events.launches import Launch
 from receipt_cli.events.starts import introduces
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED
-from receipt_cli.io.joined_parts import Stream, joined
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream, joined
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import plain, starts

@@ -12,8 +12,7 @@ from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue
 from receipt_cli.events.launches import END, Launch
 from receipt_cli.events.starts import run_in
 from receipt_cli.events.table import EventTable, not_nan, numbers_in
-from receipt_cli.io.joined_parts import Stream, joined
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream, joined
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.spill import slices
 from receipt_cli.patterns import compile_later

@@ -13,7 +13,7 @@ import numpy as np
 from receipt_cli.errors import UsageError
 from receipt_cli.events.table import EventTable, at_rows, losses_of, not_nan, where
 from receipt_cli.io.discovery import family_of
-from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import Stream
 from receipt_cli.numeric.array_types import Floats
 
 COMPARED = 50

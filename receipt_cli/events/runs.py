@@ -29,7 +29,7 @@ from receipt_cli.events.ranks import led_of, rank_of
 from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.table import EventTable, Source, log_of
 from receipt_cli.grammar.model import MOMENTS, Grammar, Rule
-from receipt_cli.io.joined_parts import Stream
+from receipt_cli.io.source import Stream
 from receipt_cli.problems import Problem
 from receipt_cli.scan.columns import RuleColumns
 from receipt_cli.scan.engine import Engine

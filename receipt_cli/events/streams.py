@@ -18,8 +18,7 @@ import numpy as np
 from receipt_cli.errors import InputError
 from receipt_cli.events.file_order import Lane, Part, make_lanes
 from receipt_cli.events.table import EventTable, not_nan
-from receipt_cli.io.joined_parts import Stream, digest_of, joined
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream, digest_of, joined
 from receipt_cli.problems import QUIET_RECORDS, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.arrivals import Arrivals, arrivals_of

@@ -25,9 +25,8 @@ from receipt_cli.io.copied_lines import CopiedLines
 from receipt_cli.io.envelopes import Unpacker
 from receipt_cli.io.file_kinds import no_log
 from receipt_cli.io.folded_lines import FoldedLines
-from receipt_cli.io.joined_parts import Stream
 from receipt_cli.io.pipe import widen
-from receipt_cli.io.source import BLOCK, SPOOLED, Source
+from receipt_cli.io.source import BLOCK, SPOOLED, Source, Stream
 from receipt_cli.io.times_file import TimesWriter
 from receipt_cli.scan.arrivals import Arrivals, LiveArrivals, find_arrivals
 from receipt_cli.scan.segment import Segment
@@ -96,7 +95,6 @@ class FileTail(Tail):
     """A regular file. It never ends by itself: the caller decides when the job is over."""
 
     def __init__(self, path: str, descriptor: int) -> None:
-        """Take over ``descriptor``, an open descriptor of ``path``."""
         self._path = path
         self._descriptor = descriptor
         self._offset = 0
@@ -206,7 +204,11 @@ class Followed(Source):
     def add(self, block: bytes) -> None:
         """Append a block. Raises ``InputError`` and ``UsageError`` if the first block is not text."""
         if not self.size_bytes:
-            self._look_at(block)
+            self._refuse(block[:HEAD])
+            self._refuse_tar(block)
+            packed = compression_of(block[:HEAD])
+            if packed is not None:
+                raise UsageError(f"{self.name} is compressed with {packed}", why="--follow reads text", try_="leave --follow out")
         self._hash(block)
         self.size_bytes += len(block)
         if self._spool is not None:
@@ -214,13 +216,6 @@ class Followed(Source):
             self._keep(block)
         elif not self._once:
             self._limit = self.size_bytes
-
-    def _look_at(self, block: bytes) -> None:
-        self._refuse(block[:HEAD])
-        self._refuse_tar(block)
-        packed = compression_of(block[:HEAD])
-        if packed is not None:
-            raise UsageError(f"{self.name} is compressed with {packed}", why="--follow reads text", try_="leave --follow out")
 
 
 class Growth:

@@ -14,8 +14,7 @@ from receipt_cli.derive import Plan
 from receipt_cli.errors import InputError, ReceiptError
 from receipt_cli.follow.growth import FileTail, Following, open_tail
 from receipt_cli.follow.hooks import Happening, Hooks, running_failure
-from receipt_cli.follow.loop import Stop
-from receipt_cli.follow.watch import SHARE, Figures, Snapshot, Watch
+from receipt_cli.follow.loop import SHARE, Figures, Snapshot, Stop, Watch
 from receipt_cli.io.discovery import find_logs
 
 State: TypeAlias = Literal["waiting", "running", "stalled", "failed", "nan", "done", "unreadable"]
@@ -62,11 +61,9 @@ class _Job:
 
     @property
     def snapshot(self) -> Snapshot | None:
-        """What is known of the log."""
         return self._watch.snapshot
 
     def look(self) -> None:
-        """Read new output, and update the figures if that is due."""
         if self._followed is None or self.error is not None:
             return
         try:

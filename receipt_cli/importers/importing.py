@@ -20,7 +20,7 @@ from receipt_cli.importers.text import Document, JsonText, NotJson, read_beside,
 from receipt_cli.importers.trackers import tables
 from receipt_cli.importers.trackers.recognise import TITLES, format_of, read
 from receipt_cli.importers.wandb_summary import Beside
-from receipt_cli.io.joined_parts import digest_of
+from receipt_cli.io.source import digest_of
 from receipt_cli.receipts.assembly import assemble
 from receipt_cli.receipts.production import UNDECLARED, Declared, require_valid
 from receipt_cli.redaction.mask import count_masks

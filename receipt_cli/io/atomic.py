@@ -11,7 +11,7 @@ from pathlib import Path
 from receipt_cli.errors import OutputError, system_errors
 
 written_ahead: dict[tuple[str, bytes], Callable[[], str | None]] = {}
-"""(folder, content) → function that returns a temporary file already written and flushed there, or None (``batch.ahead``)."""
+"""(folder, content) → function that returns a temporary file already written and flushed there, or None (``batch.pool``)."""
 
 
 def write_atomically(path: Path, data: bytes, scratch: Path | None = None) -> None:

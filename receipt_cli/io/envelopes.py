@@ -113,7 +113,8 @@ class Unpacker:
         else:
             head = b""
         if self._document is None and whole:
-            undecided = _may_be_document(whole) or _SECONDS.match(whole) is not None
+            line = whole.split(b"\n", 1)[0].rstrip()
+            undecided = (line[:1] in (b"{", b"[") and line[-1:] in (b"{", b"[")) or _SECONDS.match(whole) is not None
             undecided |= whole.startswith(b'{"log') and not _is_ended(whole)
             if not undecided or len(whole) >= _LOOKED_AT:
                 self._decide(whole)
@@ -262,10 +263,6 @@ def _first_part(text: bytes, at: int, find: Callable[[bytes, int], int]) -> int:
         end = text.find(b"\n", at)
         at = find(text, end) if end >= 0 else -1
     return -1
-
-
-def _may_be_document(text: bytes) -> bool:
-    return text[:1] in (b"{", b"[") and text.split(b"\n", 1)[0].rstrip()[-1:] in (b"{", b"[")
 
 
 def _is_document(text: bytes) -> bool:

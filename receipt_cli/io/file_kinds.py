@@ -87,13 +87,6 @@ def recognise(head: bytes) -> FileKind | None:
     return _PAGE if _HTML.match(head) else None
 
 
-def folder_error(path: str) -> InputError:
-    """Return the error for a folder given instead of a file."""
-    store = is_store(path)
-    way = f"receipt store ls {path}" if store else f"receipt parse {path}, if its files are the log of one run"
-    return InputError("is a store, not a file" if store else "is a folder, not a file", where=path, try_=way)
-
-
 class SpecialFile(OSError):
     """A named pipe, socket or device instead of a regular file: reading it might block forever."""
 
@@ -113,7 +106,10 @@ def read_file(path: str | Path, most: int | None = None) -> bytes:
         with open(path, "rb") as file:
             data = file.read() if most is None else file.read(most + 1)
     except IsADirectoryError as error:
-        raise folder_error(str(path)) from error
+        store = is_store(str(path))
+        way = f"receipt store ls {path}" if store else f"receipt parse {path}, if its files are the log of one run"
+        what = "is a store, not a file" if store else "is a folder, not a file"
+        raise InputError(what, where=str(path), try_=way) from error
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         raise InputError("cannot read", where=str(path), why=getattr(error, "strerror", None) or str(error)) from error
     if most is not None and len(data) > most:

@@ -97,7 +97,6 @@ class Ahead(Iterator[T], Generic[T]):
     def __init__(
         self, items: Generator[T, None, None], *, depth: int = DEPTH, interrupt: Callable[[], None] | None = None
     ) -> None:
-        """Start the thread."""
         self._items = items
         self._depth = depth
         self._interrupt = interrupt
@@ -109,7 +108,6 @@ class Ahead(Iterator[T], Generic[T]):
         self._thread.start()
 
     def __next__(self) -> T:
-        """Return the next item; wait until there is one."""
         with self._change:
             while not (self._waiting or self._done or self._closed):
                 self._change.wait()

@@ -32,8 +32,7 @@ from receipt_cli.header.header_file import header_document, read_header_file
 from receipt_cli.header.values import TIMESTAMP_FORMAT, text
 from receipt_cli.io.compression import samples_name, times_name
 from receipt_cli.io.discovery import arrange, find_logs
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Progress, Source
+from receipt_cli.io.source import Progress, Source, Stream
 from receipt_cli.receipts.assembly import Document, assemble
 from receipt_cli.receipts.prices import add_price
 from receipt_cli.receipts.stated import header_facts, merge_facts

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from receipt_cli.analysis.checks import contradicted_metrics
 from receipt_cli.follow.hooks import running_failure
 from receipt_cli.follow.jobs import JobState, State
-from receipt_cli.follow.watch import Figures, Snapshot
+from receipt_cli.follow.loop import Figures, Snapshot
 from receipt_cli.render.console import Column, Page, Span, elide_middle, write_table
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
 from receipt_cli.render.metrics import NOT_FINITE, metric_label, sparkline

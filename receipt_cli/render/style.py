@@ -36,7 +36,6 @@ class Style:
     unicode: bool = True
 
     def __post_init__(self) -> None:
-        """Keep the width within ``MIN_WIDTH`` to ``MAX_WIDTH``."""
         object.__setattr__(self, "width", min(max(self.width, MIN_WIDTH), MAX_WIDTH))
 
     @classmethod

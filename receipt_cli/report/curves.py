@@ -40,18 +40,14 @@ _EXACT = 2.0**53
 def product_curves(product: Product) -> list[list[Any]]:
     """Return ``[phase, metric, records, points, bad, bad_count]`` for each curve of a log (see ``thin``), primary phase first."""
     summaries, primary = product.derivation.summaries, product.derivation.primary
+    ranks = {name: rank for rank, name in enumerate(SHOWN_FIRST)}
     curves: list[list[Any]] = []
     for index in sorted(range(len(summaries)), key=lambda i: (i != primary, i)):
-        names = list(summaries[index].metrics)
-        for name in sorted(names, key=lambda name: (_rank(name), names.index(name))):
+        for name in sorted(summaries[index].metrics, key=lambda name: ranks.get(name, len(ranks))):
             if len(curves) < MAX_CURVES:
                 curve = thin(*summaries[index].series.curve(name), POINTS)
                 curves += [[index, name, *curve]] if curve is not None else []
     return curves
-
-
-def _rank(name: str) -> int:
-    return SHOWN_FIRST.index(name) if name in SHOWN_FIRST else len(SHOWN_FIRST)
 
 
 def thin(steps: Sequence[float] | Floats, values: Sequence[float] | Floats, most: int) -> list[Any] | None:

@@ -6,8 +6,10 @@ A metric that the runs of a lane no longer print shows in no single log, only in
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from receipt_cli.render.fields import or_dash
 from receipt_cli.render.scale import measure
 from receipt_cli.report.packing import Pool, short_text
 
@@ -58,24 +60,17 @@ def signs(document: Document) -> Iterator[Sign]:
     for kind, problems in kinds.items():
         example = problems[0]["excerpt"] or problems[0]["detail"]
         yield Sign("problem", f"{kind.replace('_', ' ')} in {grammar}", len(problems), example)
-    yield from _unread(document, grammar)
-    for entry in (document["summary"] or {}).get("consistency") or []:
-        if entry["consistent"] is False:
-            printed, recomputed = (_shown(entry["metric"], entry[key]) for key in ("reported", "derived"))
-            contradiction = f"printed {printed}, batch size and step time give {recomputed}"
-            yield Sign("inconsistent", f"{entry['metric']} printed by {grammar}", 1, contradiction)
-
-
-def _unread(document: Document, grammar: str) -> Iterator[Sign]:
-    lines = document["derivation"]["lines"]
+    lines = derivation["lines"]
     total = sum(lines[key] or 0 for key in ("matched", "ignored", "unmatched"))
-    if document["derivation"]["grammars"] and total >= _LEAST_RECORDS and lines["unmatched"] > MOSTLY_UNREAD * total:
+    if derivation["grammars"] and total >= _LEAST_RECORDS and lines["unmatched"] > MOSTLY_UNREAD * total:
         share = f"{lines['unmatched']} of {total} records match no rule"
         yield Sign("unread", f"most of the log is unread by {grammar}", lines["unmatched"], share)
-
-
-def _shown(metric: str, value: float | None) -> str:
-    return "nothing" if value is None else measure(metric, value)
+    for entry in (document["summary"] or {}).get("consistency") or []:
+        if entry["consistent"] is False:
+            values = (entry["reported"], entry["derived"])
+            printed, recomputed = (or_dash(value, partial(measure, entry["metric"]), "nothing") for value in values)
+            contradiction = f"printed {printed}, batch size and step time give {recomputed}"
+            yield Sign("inconsistent", f"{entry['metric']} printed by {grammar}", 1, contradiction)
 
 
 def _first_problem(document: Document, kind: str) -> str:

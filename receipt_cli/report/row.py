@@ -38,7 +38,7 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
     ``step_tokens`` are the tokens of a step if the header has them.
     """
     run, header, checks, failure = document["run"], document["header"], document["checks"], document["failure"] or {}
-    summary = document["summary"] or {}
+    summary, cost = document["summary"] or {}, document.get("cost") or {}
     log, _, earlier = run_id(document).partition(".")
     digest = ".".join(filter(None, (log[:16], earlier)))
     when, told = run_time(document), listed(document)
@@ -76,7 +76,9 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
         "cause": " ".join(filter(None, (cause(told), told["place"]))) or None,
         "val_loss": _figure(summary, registry, "val_loss", "min"),
         "step_tokens": _step_tokens(header["flags"] or {}),
-        **_cost(document),
+        "device_hours": number(cost.get("device_hours")),
+        "cost": number(cost.get("amount")),
+        "currency": cost.get("currency"),
     }
 
 
@@ -119,11 +121,6 @@ def _step_tokens(flags: Mapping[str, Any]) -> int | float | None:
     if each is None and isinstance(batch, int) and isinstance(length, int):
         each = batch * length
     return number(each) if isinstance(each, int | float) and not isinstance(each, bool) else None
-
-
-def _cost(document: Document) -> dict[str, Any]:
-    own = document.get("cost") or {}
-    return {"device_hours": number(own.get("device_hours")), "cost": number(own.get("amount")), "currency": own.get("currency")}
 
 
 def pack_row(row: Mapping[str, Any], pool: Pool) -> dict[str, Any]:

@@ -100,10 +100,11 @@ class Known:
 
     def __init__(self, root: Path, definitions: str, *, writes: bool = True) -> None:
         self._folder = root / ".cache" / "known"
-        self._definitions = definitions
         self._paths = PackedRows(_KEY, _SHA256 + _SIZE)
         self._logs = PackedRows(_SHA256, _SIZE)
         self._places = PackedRows(_KEY)
+        self._names = {self._paths: "path", self._logs: f"log-{definitions}", self._places: "place"}
+        """Rows → first word of their lines; lines with another are of other definitions, or of a later layout."""
         self._file: IO[str] | None = None
         self._writes = writes
         files = self._files()
@@ -120,17 +121,18 @@ class Known:
     def log(self, sha256: str) -> KnownLog | None:
         """Return the entry of the log with this digest, derived with these definitions, or None."""
         entry = self._logs.get(bytes.fromhex(sha256))
-        return _known(entry) if entry is not None else None
+        if entry is None:
+            return None
+        generation, recognised = divmod(int.from_bytes(entry, "big"), 2)
+        return KnownLog(generation, bool(recognised))
 
     def note_path(self, path: str, stamp: str, sha256: str, size_bytes: int) -> None:
         """Note that the log at ``path`` has this digest and size while its stamp is ``stamp``."""
-        if self.identity(path, stamp) != (sha256, size_bytes):
-            self._write(_path_line(_key(path, stamp), sha256, size_bytes))
+        self._note(self._paths, _key(path, stamp), bytes.fromhex(sha256) + size_bytes.to_bytes(_SIZE, "big"))
 
     def note_log(self, sha256: str, known: KnownLog) -> None:
         """Mark a log as processed completely."""
-        if self.log(sha256) != known:
-            self._write(self._log_line(sha256, known))
+        self._note(self._logs, bytes.fromhex(sha256), (2 * known.generation + known.recognised).to_bytes(_SIZE, "big"))
 
     def is_placed(self, sha256: str, place: Place) -> bool:
         """Return whether the store is known to contain ``place`` for the log with this digest."""
@@ -138,8 +140,7 @@ class Known:
 
     def note_placed(self, sha256: str, place: Place) -> None:
         """Note that the store contains ``place`` for the log with this digest."""
-        if not self.is_placed(sha256, place):
-            self._write(f"place {_place_key(sha256, place).hex()}")
+        self._note(self._places, _place_key(sha256, place), b"")
 
     def flush(self) -> None:
         """Flush the file, so that a kill loses nothing."""
@@ -154,9 +155,6 @@ class Known:
                 self._file.close()
             self._file = None
 
-    def _log_line(self, sha256: str, known: KnownLog) -> str:
-        return f"log {sha256} {self._definitions} {known.generation} {int(known.recognised)}"
-
     def _files(self) -> list[Path]:
         try:
             return sorted(path for path in self._folder.iterdir() if path.suffix == ".txt" and path.is_file())
@@ -164,27 +162,23 @@ class Known:
             return []
 
     def _read(self, file: Path) -> None:
+        rows = {name: rows for rows, name in self._names.items()}
         with contextlib.suppress(OSError), file.open(encoding="ascii", errors="replace") as lines:
             for line in lines:
                 text, _, total = line.rstrip("\n").rpartition(" ")
-                if total == _sum(text):
-                    self._add_line(text.split(" "))
+                with contextlib.suppress(ValueError, KeyError):
+                    name, key, value = text.split(" ")
+                    if total == _sum(text):
+                        rows[name].add(bytes.fromhex(key), bytes.fromhex(value))
 
-    def _add_line(self, parts: list[str]) -> None:
-        """Add one line; skip lines of other definitions or a later layout."""
-        with contextlib.suppress(ValueError, OverflowError):
-            if parts[0] == "path" and len(parts) == 4:
-                size = int(parts[3]).to_bytes(_SIZE, "big")
-                self._paths.add(bytes.fromhex(parts[1]), bytes.fromhex(parts[2]) + size)
-            elif parts[0] == "log" and len(parts) == 5 and parts[2] == self._definitions:
-                recognised = parts[4] == "1"
-                self._logs.add(bytes.fromhex(parts[1]), (2 * int(parts[3]) + recognised).to_bytes(_SIZE, "big"))
-            elif parts[0] == "place" and len(parts) == 2:
-                self._places.add(bytes.fromhex(parts[1]))
+    def _note(self, rows: PackedRows, key: bytes, value: bytes) -> None:
+        if rows.get(key) != value:
+            self._write(rows, key, value)
 
-    def _write(self, text: str) -> None:
+    def _write(self, rows: PackedRows, key: bytes, value: bytes) -> None:
         if not self._writes:
             return
+        text = f"{self._names[rows]} {key.hex()} {value.hex()}"
         try:
             if self._file is None:
                 self._folder.mkdir(parents=True, exist_ok=True)
@@ -202,12 +196,9 @@ class Known:
         """
         if not self._may_merge():
             return
-        for key, entry in self._paths:
-            self._write(_path_line(key, entry[:_SHA256].hex(), int.from_bytes(entry[_SHA256:], "big")))
-        for digest, entry in self._logs:
-            self._write(self._log_line(digest.hex(), _known(entry)))
-        for key, _ in self._places:
-            self._write(f"place {key.hex()}")
+        for rows in self._names:
+            for key, value in rows:
+                self._write(rows, key, value)
         self.flush()
         if self._writes:
             for file in files:
@@ -227,15 +218,6 @@ class Known:
         except OSError:
             return False
         return True
-
-
-def _known(entry: bytes) -> KnownLog:
-    generation, recognised = divmod(int.from_bytes(entry, "big"), 2)
-    return KnownLog(generation, bool(recognised))
-
-
-def _path_line(key: bytes, sha256: str, size_bytes: int) -> str:
-    return f"path {key.hex()} {sha256} {size_bytes}"
 
 
 def _key(path: str, stamp: str) -> bytes:

@@ -18,9 +18,9 @@ from receipt_cli.documents.canonical import run_time
 from receipt_cli.documents.invariants.evidence import contradictions
 from receipt_cli.errors import InputError
 from receipt_cli.redaction.text import mask_texts
+from receipt_cli.store.documents import Refused, read_receipt
 from receipt_cli.store.files import RECEIPT, Store, StoredReceipt
 from receipt_cli.store.places import FIELDS, Place, describe, marks_files, read_marks, read_places
-from receipt_cli.store.reading import Refused, read_receipt
 from receipt_cli.store.views import (
     CAUSE,
     CHECKPOINT,
@@ -209,8 +209,11 @@ def _who(document: Mapping[str, Any], shown: Sequence[Row], places: Sequence[Pla
 def _row(document: Mapping[str, Any]) -> Row:
     checks, failure, summary = document["checks"], document["failure"], document["summary"]
     phases = document["phases"]
-    primary = _primary(phases)
-    row = values_of(RUN, document) | _time(document)
+    counts = [phase["summary"]["steps"]["record_count"] or 0 for phase in phases]
+    primary = counts.index(max(counts)) if counts else -1
+    when = run_time(document)
+    at = timestamp(when.time) if when is not None else None
+    row = values_of(RUN, document) | {"run_at": at, "run_at_source": when.source if when is not None and at is not None else None}
     row |= _accelerators(document["header"]["hardware"]["accelerators"] or ())
     row |= values_of(STEPS, summary) | _figures(summary or {})
     declared = (summary or {}).get("parameter_count")
@@ -268,12 +271,6 @@ def _settings(value: object, pointer: str = "") -> Iterator[Row]:
         yield {"field": pointer, "value": value if isinstance(value, str) else json.dumps(value)}
 
 
-def _time(document: Mapping[str, Any]) -> Row:
-    found = run_time(document)
-    at = timestamp(found.time) if found is not None else None
-    return {"run_at": at, "run_at_source": found.source if found is not None and at is not None else None}
-
-
 def _accelerators(entries: Sequence[Mapping[str, Any]]) -> Row:
     names = list(dict.fromkeys(entry["name"] or _UNKNOWN for entry in entries))
     counts = [entry["count"] for entry in entries]
@@ -282,11 +279,6 @@ def _accelerators(entries: Sequence[Mapping[str, Any]]) -> Row:
         "accelerator_count": whole(sum(counts)) if counts and None not in counts else None,
         "accelerator_memory_bytes": whole(entries[0]["memory_bytes"]) if len(entries) == 1 else None,
     }
-
-
-def _primary(phases: Sequence[Mapping[str, Any]]) -> int:
-    """Return the index of the phase with most step records, the first on a tie."""
-    return max(range(len(phases)), key=lambda n: (phases[n]["summary"]["steps"]["record_count"] or 0, -n), default=-1)
 
 
 def _figures(summary: Mapping[str, Any]) -> Row:

@@ -49,11 +49,6 @@ class Place:
         return hashlib.sha256(self.path.encode("utf-8")).hexdigest()[:16]
 
 
-def place_name(log_sha256: str, place: Place) -> str:
-    """Return the path of a place's file, below the store."""
-    return f"places/{log_sha256[:2]}/{log_sha256}.{place.key}.json"
-
-
 @lru_cache(maxsize=64)
 def place_bytes(log_sha256: str, place: Place) -> bytes:
     """Return the content of a place's file; cached, because a worker writes it ahead and then needs it again."""
@@ -62,7 +57,7 @@ def place_bytes(log_sha256: str, place: Place) -> bytes:
 
 def write_place(root: Path, scratch: Path, log_sha256: str, place: Place) -> None:
     """Store a ``place`` of a log, replacing an older one of the same path. Raises ``OutputError``."""
-    path = root / place_name(log_sha256, place)
+    path = root / "places" / log_sha256[:2] / f"{log_sha256}.{place.key}.json"
     data = place_bytes(log_sha256, place)
     with contextlib.suppress(OSError):
         if read_regular(path) == data:

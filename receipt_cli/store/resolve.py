@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,10 +45,13 @@ def find_run(root: Path, given: str) -> NamedRun:
     store.check_exists()
     digits = _DIGITS.match(given)
     if digits is not None:
-        found = _by_digits(store, digits["digits"], int(digits["run"]) if digits["run"] else None)
+        number = int(digits["run"]) if digits["run"] else None  # None: the last run of its log
+        logs = dict.fromkeys(receipt.log_sha256 for receipt in store.history(digits["digits"]))
+        found = [receipt for log in logs for receipt in store.runs(log) if receipt.run == number]
         if found:
             return _only(given, root, [_name(receipt, list(place_files(root, receipt.log_sha256))) for receipt in found])
-    runs = list(_runs(store))
+    places = places_by_log(root)
+    runs = [_name(receipt, places.get(receipt.log_sha256, ())) for receipt in store.receipts()]
     exact = [run for run in runs if given in (run.name, *run.paths, run.receipt.path.relative_to(root).as_posix())]
     beginning = [run for run in runs if any(text.startswith(given) for text in (run.name or "", *run.paths))]
     ending = [run for run in runs if any(path.endswith(f"/{given}") for path in run.paths)]
@@ -90,18 +93,6 @@ def note_root(root: Path, folder: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         path.replace(root / ".cache" / _ROOTS)
-
-
-def _by_digits(store: Store, digits: str, run: int | None) -> list[StoredReceipt]:
-    """Return the current receipts of runs whose digest begins with ``digits``; of one log the last run, or ``run``."""
-    logs = dict.fromkeys(receipt.log_sha256 for receipt in store.history(digits))
-    return [receipt for log in logs for receipt in store.runs(log) if receipt.run == run]
-
-
-def _runs(store: Store) -> Iterator[NamedRun]:
-    places = places_by_log(store.root)
-    for receipt in store.receipts():
-        yield _name(receipt, places.get(receipt.log_sha256, ()))
 
 
 def _name(receipt: StoredReceipt, files: Sequence[Path]) -> NamedRun:

@@ -7,7 +7,6 @@ of one period and group, so a long run weighs as much as a short one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
@@ -21,23 +20,6 @@ from receipt_cli.store.query import records
 Question = Literal["tokens", "goodput", "memory", "checks"]
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 Period = Literal["run", "day", "week", "month"]
-LAST = 100
-"""Default number of runs for the pass rates of checks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """The answer to one question.
-
-    ``run_count`` counts the runs of the store, ``without_figure`` those without the value, which are in no row, ``without_time``
-    those in the rows whose time is unknown: their period is None, and comes last.
-    """
-
-    question: Question
-    run_count: int
-    without_figure: int
-    without_time: int
-    table: Answer
 
 
 class _Trend(NamedTuple):
@@ -75,7 +57,7 @@ FIELDS = (
     "tokens_per_s_median", "derived_tokens_per_s_median", "throughput_consistent", "goodput_ratio", "goodput_step_time_s",
     "wall_time_s", "memory_metric", "memory_bytes", "healthy", "proven", "zero_exit_code", "checks",
 )  # fmt: skip
-"""Fields of ``rows.current_rows`` that the panels need."""
+"""Fields of ``index.current_rows`` that the panels need."""
 
 
 def _start(row: Row, by: Period) -> str | None:
@@ -88,18 +70,23 @@ def _start(row: Row, by: Period) -> str | None:
     return f"{begin.isoformat()}T00:00:00Z"
 
 
-def ask_panel(rows: Iterable[Row], question: Question, *, by: Period = "day", last: int = LAST) -> Panel:
-    """Return the answer to ``question`` by period; for checks, over the ``last`` runs instead.
+def ask_panel(rows: Iterable[Row], question: Question, *, by: Period, last: int) -> dict[str, Any]:
+    """Return the answer to ``question`` as JSON, by period; for checks, over the ``last`` runs instead.
 
-    ``rows`` are those of a store, with ``FIELDS``. Columns of a trend: its group, ``period`` (its beginning, UTC; weeks begin
-    on Mondays), ``run_count``, ``median``, ``min`` and ``max`` of the runs' values, in base units. Columns of checks:
-    ``check``, ``passed``, ``failed``, ``unknown`` and ``pass_ratio`` (passed / known).
+    ``rows`` are those of a store, with ``FIELDS``; in the answer, those of a trend have its group, ``period`` (its beginning,
+    UTC; weeks begin on Mondays), ``run_count``, ``median``, ``min`` and ``max`` of the runs' values, in base units; of checks
+    ``check``, ``passed``, ``failed``, ``unknown`` and ``pass_ratio`` (passed / known). Of the store's runs (``run_count``) those
+    ``without_figure`` are in no row; ``without_time`` counts runs in the rows whose period is None, which comes last.
     """
     counted = [row for row in rows if not row["excluded"]]
-    return _checks(counted, last) if question == "checks" else _trend(counted, question, by)
+    asked = {"question": question} if question == "checks" else {"question": question, "by": by}
+    every, shown, table = _checks(counted, last) if question == "checks" else _trend(counted, question, by)
+    counts = {"run_count": len(every), "without_figure": len(every) - len(shown)}
+    return {**asked, **counts, "without_time": len(shown) - len(known(shown, "run_at")), "rows": records(table)}
 
 
-def _trend(rows: Sequence[Row], question: Question, by: Period) -> Panel:
+def _trend(rows: Sequence[Row], question: Question, by: Period) -> tuple[Sequence[Row], Sequence[Row], Answer]:
+    """Return the rows, those with a value, and the answer."""
     trend = _TRENDS[question]
     whom = ("name", "log_sha256", "run_id") if by == "run" else ()
     keys: list[Callable[[Row], Any]] = [*trend.groups.values(), lambda row: _start(row, by), *map(_field, whom)]
@@ -112,11 +99,10 @@ def _trend(rows: Sequence[Row], question: Question, by: Period) -> Panel:
         made.append((*key, *figures, *(() if trend.more is None else (trend.more[1](mine),))))
     columns = (*trend.groups, "period", *whom, "run_count", "median", "min", "max", *(trend.more or ())[:1])
     places = [partial(lambda row, place: row[place], place=place) for place in range(len(keys))]
-    table = Answer(tuple(map(str, columns)), ordered(made, *places))
-    return Panel(question, len(rows), len(rows) - len(shown), len(shown) - len(known(shown, "run_at")), table)
+    return rows, shown, Answer(tuple(map(str, columns)), ordered(made, *places))
 
 
-def _checks(rows: Sequence[Row], last: int) -> Panel:
+def _checks(rows: Sequence[Row], last: int) -> tuple[Sequence[Row], Sequence[Row], Answer]:
     newest = ordered(rows, _field("run_at"), _field("log_sha256"), falling=1)[:last]
     told: dict[str, list[bool | None]] = {}
     for row in newest:
@@ -129,8 +115,7 @@ def _checks(rows: Sequence[Row], last: int) -> Panel:
         passed, failed = told[name].count(True), told[name].count(False)
         ratio = passed / (passed + failed) if passed + failed else None
         made.append((name, passed, failed, len(told[name]) - passed - failed, ratio))
-    table = Answer(("check", "passed", "failed", "unknown", "pass_ratio"), made)
-    return Panel("checks", len(newest), 0, len(newest) - len(known(newest, "run_at")), table)
+    return newest, newest, Answer(("check", "passed", "failed", "unknown", "pass_ratio"), made)
 
 
 def contradictions(rows: Iterable[Row]) -> list[str]:
@@ -144,10 +129,3 @@ def contradictions(rows: Iterable[Row]) -> list[str]:
         f"the receipt of {digest[:12]} contradicts itself: run.exit_code is {code}, checks.zero_exit_code {str(zero).lower()}"
         for digest, code, zero in sorted(found)
     ]
-
-
-def panel_document(panel: Panel, by: Period) -> dict[str, Any]:
-    """Return the answer as JSON: counts, and ``rows`` of ``columns``; ``by`` is the period of a trend."""
-    period = {} if panel.question == "checks" else {"by": by}
-    counts = {"run_count": panel.run_count, "without_figure": panel.without_figure, "without_time": panel.without_time}
-    return {"question": panel.question, **period, **counts, "rows": records(panel.table)}

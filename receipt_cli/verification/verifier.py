@@ -24,8 +24,7 @@ from receipt_cli.importers.importing import import_document
 from receipt_cli.importers.trackers.recognise import runs_in
 from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import names_of
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Progress, Source
+from receipt_cli.io.source import Progress, Source, Stream
 from receipt_cli.problems import split_pointer, value_at
 from receipt_cli.receipts.assembly import Document, assemble, derived_bytes, derived_part
 from receipt_cli.receipts.production import find_paths, missing_notes, open_streams, times_note

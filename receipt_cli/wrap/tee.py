@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
 
 from receipt_cli.io.pipe import widen
+from receipt_cli.io.times_file import TimesWriter
 
 _SMALL = 1 << 16
 """Capacity in bytes of a terminal, and of a pipe with unknown capacity."""
@@ -149,13 +149,6 @@ class Loss:
     byte_count: int | None
 
 
-class Listener(Protocol):
-    """Is told of each piece of the log when it came, in seconds of the monotonic clock."""
-
-    def add(self, data: bytes | memoryview, now: float) -> None:
-        """Note that ``data``, the next bytes of the log, came at ``now``."""
-
-
 class Stamps:
     """Puts a time stamp before each record of a log: before each line, and before each redraw of one."""
 
@@ -184,7 +177,7 @@ class Log:
     ``stamps`` are put into the log.
     """
 
-    def __init__(self, descriptor: int, streams: int, times: Listener | None = None, stamps: Stamps | None = None) -> None:
+    def __init__(self, descriptor: int, streams: int, times: TimesWriter | None = None, stamps: Stamps | None = None) -> None:
         self._descriptor = descriptor
         self._times, self._stamps = times, stamps
         self._held = [bytearray() for _ in range(streams)]

@@ -125,7 +125,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "mlflow": ("export.mlflow_store",),
     "opentelemetry": ("emit.otel",),
     "pandas": ("api.frames",),
-    "psutil": ("follow.loop", "header.host", "wrap.memory", "wrap.sampling"),
+    "psutil": ("follow.loop", "header.host", "wrap.job", "wrap.sampling"),
     "pyarrow": ("api.frames",),
     "pydantic": ("mcp_server.*",),
     "pynvml": ("header.host", "wrap.sampling"),

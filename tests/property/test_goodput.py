@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from receipt_cli.analysis.goodput.model import CLASSES, Wall
 from receipt_cli.derive import Derivation, Options, read_log
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import assemble, derived_bytes
 from tests.tools.examples import costly
 from tests.tools.pieces import small_pieces

@@ -15,8 +15,7 @@ from benchmarks.metamorphic.relations import Document
 from receipt_cli.derive import Plan, Reading, plan_reading
 from receipt_cli.events.streams import gather
 from receipt_cli.events.table import Row
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream
 from tests.tools.slow import one_in
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "logs"

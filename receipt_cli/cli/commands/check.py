@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from receipt_cli.analysis.checks import CORE, healthy, outcome, too_short
-from receipt_cli.ci.delivery import Targets, deliver
 from receipt_cli.ci.findings import Places
-from receipt_cli.ci.gates import DEFAULT, Gates, read_gates
-from receipt_cli.ci.page import render_page
-from receipt_cli.ci.verdict import HEALTH, Baseline, Verdict, hold_against, rule
+from receipt_cli.ci.gates import DEFAULT, read_gates
+from receipt_cli.ci.page import Targets, deliver, render_page
+from receipt_cli.ci.verdict import HEALTH, Verdict, hold_against, rule
 from receipt_cli.cli.output import note, note_some, progress, read_policy, style, write_json, write_stdout
 from receipt_cli.cli.parameters import AllowTruncated, Argument, FromSettings, JobExit, Json, Lane, Option, Output, Policy, Was
 from receipt_cli.cli.runs import InStore
-from receipt_cli.comparison.contrasts import Run
 from receipt_cli.comparison.golden import hold, read_golden
 from receipt_cli.comparison.load import load_runs, make_run
 from receipt_cli.comparison.measured import Measured
@@ -30,8 +28,8 @@ from receipt_cli.history.lane_history import make_lanes
 from receipt_cli.io.file_kinds import read_file
 from receipt_cli.receipts.production import Product, read_given
 from receipt_cli.render.receipt import render_receipt
+from receipt_cli.store.documents import read_receipts
 from receipt_cli.store.files import Store
-from receipt_cli.store.reading import read_receipts
 
 
 def check(
@@ -79,7 +77,10 @@ def check(
 
     Example: receipt check run.log --baseline main.receipt.json --junit junit.xml
     """
-    wanted = _read_gates(gates)
+    wanted = DEFAULT
+    if gates is not None:
+        known_checks = get_json_schema(find_entry("receipt"))["properties"]["checks"]["properties"]
+        wanted = read_gates(read_file(gates), str(gates), checks=list(known_checks), registry=load_registry())
     environ = dict(os.environ)
     document, product = read_given(file, environ=environ, exit_code=exit_code, progress=progress)
     allow_unknown = allow_unknown or too_short(document)
@@ -93,7 +94,11 @@ def check(
         raise UsageError("--log goes with a receipt", why=f"{file} is a log itself")
     note(product.notes if product is not None else ())
     steps = product if product is not None or log is None else _read_steps(log, document, environ)
-    held = _hold(make_run(Path(file).name, document, steps), baseline, policy) if baseline else None
+    held = None
+    if baseline:
+        baselines, notes = load_runs(baseline, "step", progress)
+        note(notes)
+        held = hold_against(make_run(Path(file).name, document, steps), baselines, read_policy(policy), load_registry())
     if held is None and any(change.lane_last is None for change in wanted.every_change):
         note(["the gates limit changes, which are unknown without --baseline"])
     source = file if product is not None else log
@@ -109,7 +114,8 @@ def check(
     places = Places.of(document, file, source, environ)
     commands = deliver(document, ruled, places, targets, environ)
     if json_output:
-        _tell(commands)
+        if commands and sys.stderr is not None:  # GitHub reads them there as it does on stdout
+            print(commands, end="", file=sys.stderr)
         failure = document["failure"]
         more = {"checks": document["checks"], "reason": failure and failure["reason"]}
         write_json({"healthy": ruled.healthy, **ruled.document(document), **more})
@@ -140,13 +146,6 @@ def _answer(document: Mapping[str, Any], ruled: Verdict, proven: bool, allow_unk
     return f"{'yes' if ruled.passed else 'no'} (exit {ExitCode.OK if ruled.passed else ExitCode.NO}): {why}"
 
 
-def _read_gates(path: Path | None) -> Gates:
-    if path is None:
-        return DEFAULT
-    checks: dict[str, Any] = get_json_schema(find_entry("receipt"))["properties"]["checks"]["properties"]
-    return read_gates(read_file(path), str(path), checks=list(checks), registry=load_registry())
-
-
 def _lane_of(document: Mapping[str, Any], store: Path | None) -> list[Mapping[str, Any]] | None:
     """Return the receipts of the other dated runs of the lane and preset in a store, oldest first; None if there is no lane."""
     lane = document["run"]["lane"]
@@ -174,15 +173,3 @@ def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) 
         return product
     note([f"{log} does not give this receipt: its steps are not compared"])
     return None
-
-
-def _hold(run: Run, files: Sequence[str], policy: Path | None) -> Baseline:
-    baselines, notes = load_runs(files, "step", progress)
-    note(notes)
-    return hold_against(run, baselines, read_policy(policy), load_registry())
-
-
-def _tell(commands: str) -> None:
-    """Print workflow commands on stderr, which GitHub reads as it does stdout."""
-    if commands and sys.stderr is not None:
-        print(commands, end="", file=sys.stderr)

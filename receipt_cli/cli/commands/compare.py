@@ -27,9 +27,9 @@ from receipt_cli.render.comparison.documents import documents_markdown, render_d
 from receipt_cli.render.comparison.markdown import render_markdown
 from receipt_cli.render.comparison.terminal import render_comparison, render_reproducibility, render_scaling
 from receipt_cli.render.history import render_history
+from receipt_cli.store.documents import read_receipts
 from receipt_cli.store.files import Store
 from receipt_cli.store.listing import list_documents
-from receipt_cli.store.reading import read_receipts
 from receipt_cli.store.series_files import SeriesFiles
 
 

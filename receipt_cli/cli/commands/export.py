@@ -16,8 +16,8 @@ from receipt_cli.export.run import gather
 from receipt_cli.io.atomic import make_folder
 from receipt_cli.io.discovery import is_store
 from receipt_cli.receipts.production import read_given, refusal
+from receipt_cli.store.documents import read_receipts
 from receipt_cli.store.files import Store
-from receipt_cli.store.reading import read_receipts
 
 
 def export(

@@ -25,8 +25,7 @@ from receipt_cli.scan.workers import AUTO
 
 if TYPE_CHECKING:
     from receipt_cli.follow.hooks import Hooks
-    from receipt_cli.follow.loop import Until
-    from receipt_cli.follow.watch import Snapshot, Watch
+    from receipt_cli.follow.loop import Snapshot, Until, Watch
 
 
 def parse(
@@ -267,7 +266,7 @@ def _watch(path: str, until: Until, hooks: Hooks) -> Iterator[Watch | None]:
         yield None
         return
     from receipt_cli.follow.hooks import running_failure
-    from receipt_cli.follow.watch import Watch
+    from receipt_cli.follow.loop import Watch
     from receipt_cli.render.live import render_live
     from receipt_cli.render.progress import Screen
 

@@ -13,9 +13,9 @@ from receipt_cli.receipts.production import Product
 from receipt_cli.render.scale import many
 from receipt_cli.report.curves import SeriesFolder, product_curves
 from receipt_cli.report.data import one_run_report, render_page, store_report
+from receipt_cli.store.documents import read_receipts
 from receipt_cli.store.files import Store
 from receipt_cli.store.listing import list_documents
-from receipt_cli.store.reading import read_receipts
 
 
 def report(

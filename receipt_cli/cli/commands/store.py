@@ -25,7 +25,7 @@ from receipt_cli.store.index import Row, current_rows, open_store
 from receipt_cli.store.listing import list_documents, list_runs
 from receipt_cli.store.query import csv_text, names, records, view_columns
 from receipt_cli.store.query import export as write_views
-from receipt_cli.store.stats import FIELDS, QUESTIONS, Period, Question, ask_panel, contradictions, panel_document
+from receipt_cli.store.stats import FIELDS, QUESTIONS, Period, Question, ask_panel, contradictions
 from receipt_cli.store.views import VIEWS
 
 LISTED = 20
@@ -150,7 +150,7 @@ def stats(
     rows = read_rows(store, FIELDS)
     asked = QUESTIONS if question is None else (question,)
     note(contradictions(rows))
-    panels = [panel_document(ask_panel(rows, each, by=by, last=last), by) for each in asked]
+    panels = [ask_panel(rows, each, by=by, last=last) for each in asked]
     found = panels if question is None else panels[0]
     write_answer(found, json_output, lambda: "\n".join(render_panel(panel, style()) for panel in panels))
 

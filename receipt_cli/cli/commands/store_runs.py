@@ -17,12 +17,11 @@ from receipt_cli.history.lane_history import BY, history, make_lanes
 from receipt_cli.render.history import render_groups
 from receipt_cli.render.store import render_answer, render_failures, render_meanings
 from receipt_cli.store.answers import FAILURES, QUESTIONS, answer_question, fields_of, fill
-from receipt_cli.store.documents import find_document
+from receipt_cli.store.documents import find_document, read_receipts
 from receipt_cli.store.files import Store
 from receipt_cli.store.listing import failure_groups, list_runs
 from receipt_cli.store.places import mark
 from receipt_cli.store.query import names, records
-from receipt_cli.store.reading import read_receipts
 from receipt_cli.store.resolve import NamedRun, find_run
 
 RunOf = Annotated[str, Argument("RUN", "First digits of its digest, its name, or a path of its log or receipt.")]
@@ -195,7 +194,7 @@ def ask(
     asked = fill(question, metric, limit, where)
     if sql:
         return write_stdout(f"{asked.sql}\n")
-    found = answer_question(_where(store, read_rows(store, fields_of(question)), where), asked)
+    found = answer_question(_where(store, read_rows(store, fields_of(asked)), where), asked)
     told = records(found)
     write_answer(told, json_output, lambda: render_answer(names(found), told, style()) or "no run has an answer\n")
 

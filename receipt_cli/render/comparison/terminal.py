@@ -74,7 +74,9 @@ def render_comparison(document: Mapping[str, Any], style: Style, *, full: bool =
         if not full:
             continue
         page.gap()
-        _names(page, document["baseline"]["runs"], contrast["runs"])
+        for side, names in (("a", document["baseline"]["runs"]), ("b", contrast["runs"])):
+            repeats = f"  {len(names)} runs" if len(names) > 1 else ""
+            page.line(Span(f"{side}  ", "dim"), Span(some(names, _MAX_NAMES), "strong"), Span(repeats, "dim"))
         for reason in contrast["reasons"][:_MAX_REASONS]:
             page.prose(words.reason_text(reason), indent=2, bullet="· ")
         page.left_out(len(contrast["reasons"]) - _MAX_REASONS)
@@ -82,7 +84,11 @@ def render_comparison(document: Mapping[str, Any], style: Style, *, full: bool =
         if contrast["stalls"] is not None:
             name, facts = words.stall_facts(contrast["stalls"])
             page.flow(name, facts, label_width=12)
-        _curves(page, contrast["curves"])
+        if contrast["curves"]:
+            page.heading("curves")
+        for curve in contrast["curves"]:
+            name, facts = words.curve_facts(curve)
+            page.flow(name, facts, label_width=12)
         _outcome(page, contrast["outcome"])
         _fields(page, "fields that differ", contrast["fields"])
         page.gap()
@@ -95,12 +101,6 @@ def render_comparison(document: Mapping[str, Any], style: Style, *, full: bool =
     if more:
         page.flow("more", more)
     return page.text()
-
-
-def _names(page: Page, baseline: Sequence[str], runs: Sequence[str]) -> None:
-    for side, names in (("a", baseline), ("b", runs)):
-        repeats = f"  {len(names)} runs" if len(names) > 1 else ""
-        page.line(Span(f"{side}  ", "dim"), Span(some(names, _MAX_NAMES), "strong"), Span(repeats, "dim"))
 
 
 def _verdict(page: Page, contrast: Mapping[str, Any]) -> None:
@@ -205,14 +205,6 @@ def _row(m: Mapping[str, Any]) -> list[str]:
     strong: Role = role if m["outcome"] in ("better", "worse", "lost") else "plain"
     texts = words.figure_name(m), Span(unit, "dim"), a, b
     return [*texts, Span(words.change(m), strong), Span(words.interval(m), "dim"), Span(outcome, role)]
-
-
-def _curves(page: Page, curves: Sequence[Mapping[str, Any]]) -> None:
-    if curves:
-        page.heading("curves")
-    for c in curves:
-        name, facts = words.curve_facts(c)
-        page.flow(name, facts, label_width=12)
 
 
 def _fields(page: Page, title: str, fields: Sequence[Mapping[str, Any]], most: int = 40) -> None:

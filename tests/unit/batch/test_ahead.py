@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from receipt_cli.batch.ahead import Flusher
+from receipt_cli.batch.pool import Flusher
 from receipt_cli.errors import OutputError
 from receipt_cli.io.atomic import write_atomically, write_new
 

@@ -7,8 +7,7 @@ import pytest
 
 from receipt_cli.authoring.explain import explain_log
 from receipt_cli.derive import read_log
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream
 from tests.tools.logs import receipt_of, toy_receipt
 
 NANOGPT = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(6))

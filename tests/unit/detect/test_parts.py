@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from receipt_cli.derive import read_log
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.production import Request, produce_all
 from tests.tools.logs import derived_of
 

@@ -9,8 +9,7 @@ import pytest
 
 from receipt_cli.derive import Options, read_log
 from receipt_cli.events.table import place_of
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.production import Request, produce
 from tests.tools.pieces import small_pieces
 from tests.tools.toy_trainer import GRAMMAR

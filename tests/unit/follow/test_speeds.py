@@ -14,7 +14,7 @@ from receipt_cli.derive import Plan, plan_reading
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.follow.growth import Growth
 from receipt_cli.follow.jobs import JobState
-from receipt_cli.follow.watch import Figures, Snapshot, figures, live_figures
+from receipt_cli.follow.loop import Figures, Snapshot, figures, live_figures
 from receipt_cli.render.live import render_live, render_watch
 from receipt_cli.render.style import Style
 from receipt_cli.scan.arrivals import LiveArrivals

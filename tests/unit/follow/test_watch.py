@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from receipt_cli.derive import Plan, Reading, plan_reading
-from receipt_cli.follow import watch as module
+from receipt_cli.follow import loop as module
 from receipt_cli.follow.growth import Growth
-from receipt_cli.follow.watch import LEAST_S, SHARE, Snapshot, Watch
+from receipt_cli.follow.loop import LEAST_S, SHARE, Snapshot, Watch
 
 LINES = (
     (Path(__file__).resolve().parents[3] / "fixtures" / "logs" / "nanochat" / "speedrun-2025-10.log")

@@ -14,8 +14,7 @@ from receipt_cli.derive import derive, read_log
 from receipt_cli.detect.generic import WHERE, load_generic
 from receipt_cli.errors import DataError
 from receipt_cli.grammar.catalog import definition
-from receipt_cli.io.joined_parts import Stream
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream
 from receipt_cli.learn.learned import learn
 from receipt_cli.learn.vocabulary import load_vocabulary
 from tests.tools.logs import derived_of

@@ -9,7 +9,7 @@ from rich.cells import cell_len as cells
 
 from receipt_cli.derive import Plan, plan_reading
 from receipt_cli.follow.growth import Growth
-from receipt_cli.follow.watch import Snapshot, figures
+from receipt_cli.follow.loop import Snapshot, figures
 from receipt_cli.render.live import render_live
 from receipt_cli.render.progress import Screen
 from receipt_cli.render.style import Style

@@ -9,12 +9,12 @@ import pytest
 from receipt_cli.errors import InputError
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.receipts.series_file import write_series
+from receipt_cli.store.documents import Refused, read_receipt, read_receipts
 from receipt_cli.store.files import Store
 from receipt_cli.store.index import current_rows, open_store
 from receipt_cli.store.query import csv_text, names, plain, view_columns
-from receipt_cli.store.reading import Refused, read_receipt, read_receipts
 from receipt_cli.store.series_files import SeriesFiles
-from receipt_cli.store.stats import FIELDS, ask_panel, panel_document
+from receipt_cli.store.stats import FIELDS, ask_panel
 
 LOG = Path(__file__).resolve().parents[3] / "fixtures" / "logs" / "nanochat" / "speedrun-2025-10.log"
 
@@ -52,10 +52,10 @@ def test_a_receipt_of_another_log_is_refused(store: Store) -> None:
 
 def test_panels_are_over_the_runs(store: Store, product: Any) -> None:
     rows = current_rows(store.root, FIELDS)
-    checks = panel_document(ask_panel(rows, "checks"), "day")
+    checks = ask_panel(rows, "checks", by="day", last=100)
     passed = {row["check"]: row["pass_ratio"] for row in checks["rows"]}
     assert passed["has_steps"] == 1 and checks["run_count"] == 1
-    tokens = panel_document(ask_panel(rows, "tokens", by="run"), "run")
+    tokens = ask_panel(rows, "tokens", by="run", last=100)
     assert tokens["by"] == "run" and tokens["run_count"] == 1
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from receipt_cli.wrap import memory
-from receipt_cli.wrap.memory import KillCounter, Kills
+from receipt_cli.wrap import job
+from receipt_cli.wrap.job import KillCounter, Kills
 from receipt_cli.wrap.paths import default_files
 from receipt_cli.wrap.tee import HELD, Log
 
@@ -96,8 +96,8 @@ def test_a_long_line_is_not_kept_back(tmp_path: Path) -> None:
     ],
 )
 def test_the_counter_of_a_cgroup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, file: str, text: str) -> None:
-    monkeypatch.setattr(memory, "_PROC", tmp_path / "proc")
-    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
+    monkeypatch.setattr(job, "_PROC", tmp_path / "proc")
+    monkeypatch.setattr(job, "_CGROUPS", tmp_path)
     program(tmp_path / "proc" / "self" / "cgroup", f"9:cpu:/x\n{line}\n")
     counted = tmp_path / file
     program(counted, text.format(4))
@@ -107,12 +107,12 @@ def test_the_counter_of_a_cgroup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert counter.recent() == Kills(2, "memory cgroup")
     counted.unlink()
     assert counter.recent() == Kills(2, "memory cgroup")
-    monkeypatch.setattr(memory, "RECENT_S", -1.0)
+    monkeypatch.setattr(job, "RECENT_S", -1.0)
     assert counter.recent() is None
 
 
 def test_without_a_cgroup_the_machine_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_PROC", tmp_path)
+    monkeypatch.setattr(job, "_PROC", tmp_path)
     (tmp_path / "vmstat").write_text("nr_free_pages 4\noom_kill 7\n")
     counter = KillCounter()
     (tmp_path / "vmstat").write_text("nr_free_pages 4\noom_kill 8\n")
