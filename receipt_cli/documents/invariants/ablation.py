@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 from receipt_cli.documents.invariants.captured import HEADER_RULES
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_column, layer_figures
+from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_column, check_lengths, layer_figures
 from receipt_cli.problems import pointer
 
 _DEPTH_KEYS = ("n_layer", "n_layers", "num_layers", "num_hidden_layers", "layer_count")
 """Keys of model configurations for the number of layers."""
-
-
-def _curves(document: Document) -> Iterator[tuple[str, list[Any]]]:
-    for name, curve in document["curves"].items():
-        yield pointer("curves", name), curve
-    for name, layers in document["layer_curves"].items():
-        for layer, curve in layers.items():
-            yield pointer("layer_curves", name, layer), curve
 
 
 def _baseline(document: Document) -> Broken:
@@ -38,10 +28,10 @@ def _steps_ascend(document: Document) -> Broken:
 
 
 def _curve_length(document: Document) -> Broken:
-    wanted = len(document["steps"])
-    for at, curve in _curves(document):
-        if len(curve) != wanted:
-            yield at, f"has {len(curve)} entries for {wanted} steps"
+    curves = [(pointer("curves", name), curve) for name, curve in document["curves"].items()]
+    layered = document["layer_curves"].items()
+    curves += [(pointer("layer_curves", name, n), curve) for name, layers in layered for n, curve in layers.items()]
+    return check_lengths(curves, len(document["steps"]))
 
 
 def _layer_keys(document: Document) -> Broken:

@@ -11,15 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from receipt_cli.documents.canonical import CAPTURED, is_touched
-from receipt_cli.documents.invariants.rule import (
-    PHASES,
-    Broken,
-    Document,
-    Rule,
-    is_import,
-    said,
-    summaries,
-)
+from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, is_import, said, summaries
 from receipt_cli.problems import pointer, split_pointer, value_at
 
 

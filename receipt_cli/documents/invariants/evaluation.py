@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 from receipt_cli.documents.invariants.captured import HEADER_RULES
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_column, check_once, close, ratio
+from receipt_cli.documents.invariants.rule import (
+    Broken,
+    Document,
+    Rule,
+    check_column,
+    check_lengths,
+    check_once,
+    close,
+    each,
+    ratio,
+)
 from receipt_cli.problems import pointer
 
 SCORE_KEY = ("task", "subset", "split", "metric", "filter", "shots")
@@ -15,14 +24,10 @@ SCORE_KEY = ("task", "subset", "split", "metric", "filter", "shots")
 _COUNTS = (("commit_counts", "commit_count", "commits_per_s"), ("token_counts", "token_count", "tokens_per_s"))
 
 
-def _recorded(check: Callable[[Document], Broken]) -> Callable[[Document], Broken]:
-    """Return ``check`` for documents in which steps were recorded: without a series there is nothing to check."""
-
-    def checked(document: Document) -> Broken:
-        if document["series"] is not None and document["summary"] is not None:
-            yield from check(document)
-
-    return checked
+def _recorded(document: Document) -> Iterator[tuple[Document, Document]]:
+    """Yield series and summary if steps were recorded: without a series there is nothing to check."""
+    if document["series"] is not None and document["summary"] is not None:
+        yield document["series"], document["summary"]
 
 
 def _measured(document: Document) -> Broken:
@@ -43,35 +48,24 @@ def _score_error(document: Document) -> Broken:
             yield f"/scores/{number}/stderr", "is given though there is no value"
 
 
-def _columns(document: Document) -> Iterator[tuple[str, list[Any]]]:
-    series = document["series"]
-    for name in ("elapsed_s", "commit_counts", "token_counts"):
-        if series[name] is not None:
-            yield pointer("series", name), series[name]
-    for name, column in series["metrics"].items():
-        yield pointer("series", "metrics", name), column
-
-
 def _series_length(document: Document) -> Broken:
-    if document["series"] is None:
-        return
-    wanted = len(document["series"]["steps"])
-    for at, column in _columns(document):
-        if len(column) != wanted:
-            yield at, f"has {len(column)} entries for {wanted} steps"
+    series = document["series"]
+    if series is not None:
+        columns = [(pointer("series", name), series[name]) for name in ("elapsed_s", "commit_counts", "token_counts")]
+        columns += [(pointer("series", "metrics", name), column) for name, column in series["metrics"].items()]
+        yield from check_lengths(columns, len(series["steps"]))
 
 
-def _clock(document: Document) -> Broken:
-    elapsed = document["series"]["elapsed_s"]
+def _clock(series: Document, summary: Document) -> Broken:
+    elapsed = series["elapsed_s"]
     for number, (before, after) in enumerate(pairwise(elapsed), start=1):
         if after < before:
             yield f"/series/elapsed_s/{number}", f"is before the previous step, {before}"
-    if elapsed and document["summary"]["duration_s"] < max(elapsed):
+    if elapsed and summary["duration_s"] < max(elapsed):
         yield "/summary/duration_s", f"ends before the last step was recorded, at {max(elapsed)}"
 
 
-def _totals(document: Document) -> Broken:
-    series, summary = document["series"], document["summary"]
+def _totals(series: Document, summary: Document) -> Broken:
     if summary["step_count"] != len(series["steps"]):
         yield "/summary/step_count", f"is {summary['step_count']}, but the series has {len(series['steps'])} steps"
     for column, total, rate in _COUNTS:
@@ -85,8 +79,8 @@ def _totals(document: Document) -> Broken:
             yield f"/summary/{rate}", f"is not {total} over duration_s"
 
 
-def _metrics_agree(document: Document) -> Broken:
-    recorded, told = document["series"]["metrics"], document["summary"]["metrics"]
+def _metrics_agree(series: Document, summary: Document) -> Broken:
+    recorded, told = series["metrics"], summary["metrics"]
     for name in recorded:
         if name not in told:
             yield pointer("summary", "metrics", name), "is missing though the metric was recorded"
@@ -95,9 +89,9 @@ def _metrics_agree(document: Document) -> Broken:
             yield pointer("summary", "metrics", name), "was not recorded"
 
 
-def _figures(document: Document) -> Broken:
-    for name, figures in document["summary"]["metrics"].items():
-        column = document["series"]["metrics"].get(name)
+def _figures(series: Document, summary: Document) -> Broken:
+    for name, figures in summary["metrics"].items():
+        column = series["metrics"].get(name)
         if column is not None:
             yield from check_column(pointer("summary", "metrics", name), figures, column)
 
@@ -106,10 +100,10 @@ _PARTS = ("series", "summary")
 EVALUATION_RULES: tuple[Rule, ...] = (
     *HEADER_RULES,
     Rule("series_length", ("series",), _series_length),
-    Rule("clock_forward", _PARTS, _recorded(_clock)),
-    Rule("totals", _PARTS, _recorded(_totals)),
-    Rule("metrics_agree", _PARTS, _recorded(_metrics_agree)),
-    Rule("figures_of_series", _PARTS, _recorded(_figures)),
+    Rule("clock_forward", _PARTS, each(_clock, _recorded)),
+    Rule("totals", _PARTS, each(_totals, _recorded)),
+    Rule("metrics_agree", _PARTS, each(_metrics_agree, _recorded)),
+    Rule("figures_of_series", _PARTS, each(_figures, _recorded)),
     Rule("measured", _PARTS, _measured),
     Rule("scores_once", ("scores",), _scores_once),
     Rule("score_error", ("scores",), _score_error),

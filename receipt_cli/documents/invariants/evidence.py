@@ -25,7 +25,7 @@ def contradictions(document: Document) -> Iterator[tuple[str, str]]:
     """Yield (pointer, reason) for each contradiction between ``evidence`` and the rest of the receipt."""
     ids: dict[str, str] = {}
     for number, entry in enumerate(document.get("evidence", ())):
-        at, job = pointer("evidence", number), _called(entry)
+        at, job = pointer("evidence", number), f"{entry['source']} {entry['job_id'] or 'without an id'}"
         yield from _ends(document, entry, at, job)
         yield from _times(document, entry, at, job)
         family = entry["source"].partition("_")[0]
@@ -35,10 +35,6 @@ def contradictions(document: Document) -> Iterator[tuple[str, str]]:
         printed = _printed_job(document) if family == "slurm" else None
         if printed is not None and entry["job_id"] not in (None, printed):
             yield f"{at}/job_id", f"{job} is not the job {printed} that the log names"
-
-
-def _called(entry: dict[str, Any]) -> str:
-    return f"{entry['source']} {entry['job_id'] or 'without an id'}"
 
 
 def _ends(document: Document, entry: dict[str, Any], at: str, job: str) -> Broken:

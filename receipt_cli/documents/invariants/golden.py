@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_once
+from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_lengths, check_once
 
 
 def _columns(document: Document) -> Broken:
     for number, reference in enumerate(document["references"]):
         for place, curve in enumerate(reference["curves"]):
-            at, wanted = f"/references/{number}/curves/{place}", len(curve["steps"])
-            for name in ("values", "tolerances"):
-                if curve[name] is not None and len(curve[name]) != wanted:
-                    yield f"{at}/{name}", f"has {len(curve[name])} entries for {wanted} steps"
+            at = f"/references/{number}/curves/{place}"
+            yield from check_lengths(((f"{at}/{name}", curve[name]) for name in ("values", "tolerances")), len(curve["steps"]))
             if any(after <= before for before, after in pairwise(curve["steps"])):
                 yield f"{at}/steps", "does not ascend"
             if (curve["rule"] == "exact") != (curve["tolerances"] is None):

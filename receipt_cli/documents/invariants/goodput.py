@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, close, each, summaries
@@ -15,14 +15,10 @@ _LISTED = 10
 """Most stalls that a receipt lists."""
 
 
-def _with_parts(check: Callable[[Document, Document], Broken]) -> Callable[[Document], Broken]:
-    """Return ``check`` for documents whose block states the evidence of each part, which it does since receipt/1.2."""
-
-    def checked(document: Document) -> Broken:
-        goodput = document["goodput"]
-        return check(document, goodput) if goodput is not None and "parts" in goodput else iter(())
-
-    return checked
+def _with_parts(document: Document) -> Iterator[tuple[Document, Document]]:
+    """Yield the document and its block if that states the evidence of each part, which it does since receipt/1.2."""
+    if document["goodput"] is not None and "parts" in document["goodput"]:
+        yield document, document["goodput"]
 
 
 def _ratio(document: Document, goodput: Document) -> Broken:
@@ -54,7 +50,8 @@ def _known(document: Document, goodput: Document) -> Broken:
 
 
 def _stated(document: Document, goodput: Document) -> Broken:
-    wall, stamps = document["derivation"]["options"].get("wall"), _stamps(document)
+    wall = document["derivation"]["options"].get("wall")
+    stamps = "arrival" if document["derivation"].get("times") is not None else "log_timestamps"
     if wall is None:
         if goodput["evidence"] != stamps:
             yield "/goodput/evidence", f"is not {stamps}, but no option states a wall time"
@@ -67,10 +64,6 @@ def _stated(document: Document, goodput: Document) -> Broken:
         for key, stated in (("wall_time_s", wall["seconds"]), ("phase", wall["phase"])):
             if goodput[key] != stated:
                 yield f"/goodput/{key}", f"is not {stated}, which the options state"
-
-
-def _stamps(document: Document) -> str:
-    return "arrival" if document["derivation"].get("times") is not None else "log_timestamps"
 
 
 def _range(document: Document, goodput: Document) -> Broken:
@@ -113,13 +106,13 @@ def _time(at: str, summary: Document) -> Broken:
 
 
 GOODPUT_RULES: tuple[Rule, ...] = (
-    Rule("goodput_ratio", ("goodput",), _with_parts(_ratio)),
-    Rule("goodput_adds_up", ("goodput",), _with_parts(_add_up)),
-    Rule("goodput_known", ("goodput", "derivation"), _with_parts(_known)),
-    Rule("goodput_range", ("goodput",), _with_parts(_range)),
-    Rule("goodput_stalls", ("goodput", "derivation"), _with_parts(_stalls)),
+    Rule("goodput_ratio", ("goodput",), each(_ratio, _with_parts)),
+    Rule("goodput_adds_up", ("goodput",), each(_add_up, _with_parts)),
+    Rule("goodput_known", ("goodput", "derivation"), each(_known, _with_parts)),
+    Rule("goodput_range", ("goodput",), each(_range, _with_parts)),
+    Rule("goodput_stalls", ("goodput", "derivation"), each(_stalls, _with_parts)),
     Rule("time_in_order", PHASES, each(_time, summaries)),
-    Rule("goodput_stated", ("goodput", "derivation"), _with_parts(_stated)),
+    Rule("goodput_stated", ("goodput", "derivation"), each(_stated, _with_parts)),
 )
 
 

@@ -8,7 +8,17 @@ from itertools import pairwise
 from typing import Any
 
 from receipt_cli.documents.invariants.captured import HEADER_RULES
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_once, check_texts, close, figure_rules, ratio
+from receipt_cli.documents.invariants.rule import (
+    Broken,
+    Document,
+    Rule,
+    check_once,
+    check_texts,
+    close,
+    each,
+    figure_rules,
+    ratio,
+)
 from receipt_cli.problems import pointer
 
 _MATCHED = ("batch_size", "sequence_length", "warmup_step_count", "step_count")
@@ -20,28 +30,35 @@ def _measured(document: Document) -> Broken:
         yield "/lanes", "is empty, and there are no events: nothing was measured"
 
 
+def _lanes(document: Document) -> Iterator[tuple[str, Document]]:
+    return ((f"/lanes/{number}", lane) for number, lane in enumerate(document["lanes"]))
+
+
+def _events(document: Document) -> Iterator[tuple[Document]]:
+    """Yield the events, if there are any."""
+    return zip(filter(None, [document["events"]]))
+
+
 def _lane_labels(document: Document) -> Broken:
-    return check_once((f"/lanes/{number}/label", lane["label"]) for number, lane in enumerate(document["lanes"]))
+    return check_once((f"{at}/label", lane["label"]) for at, lane in _lanes(document))
 
 
-def _lane_outcome(document: Document) -> Broken:
-    for number, lane in enumerate(document["lanes"]):
-        if (lane["status"] == "failed") != (lane["failure"] is not None):
-            yield f"/lanes/{number}/failure", "must be given if, and only if, the lane's status is failed"
+def _lane_outcome(at: str, lane: Document) -> Broken:
+    if (lane["status"] == "failed") != (lane["failure"] is not None):
+        yield f"{at}/failure", "must be given if, and only if, the lane's status is failed"
 
 
-def _lane_figures(document: Document) -> Broken:
-    for number, lane in enumerate(document["lanes"]):
-        at, times, elapsed = f"/lanes/{number}", lane["step_times_s"], lane["elapsed_s"]
-        if times is not None and len(times) != lane["step_count"]:
-            yield f"{at}/step_times_s", f"has {len(times)} entries for {lane['step_count']} timed steps"
-        elif times is not None and elapsed is not None and sum(map(float, times)) > elapsed * _SLACK:
-            yield f"{at}/step_times_s", f"add up to more than elapsed_s, {elapsed}"
-        shape = (lane["batch_size"], lane["sequence_length"], lane["step_count"])
-        if None not in shape and lane["token_count"] != math.prod(map(int, shape)):
-            yield f"{at}/token_count", "is not batch_size times sequence_length times step_count"
-        if not close(lane["tokens_per_s"], ratio(lane["token_count"], elapsed)):
-            yield f"{at}/tokens_per_s", "is not token_count over elapsed_s"
+def _lane_figures(at: str, lane: Document) -> Broken:
+    times, elapsed = lane["step_times_s"], lane["elapsed_s"]
+    if times is not None and len(times) != lane["step_count"]:
+        yield f"{at}/step_times_s", f"has {len(times)} entries for {lane['step_count']} timed steps"
+    elif times is not None and elapsed is not None and sum(map(float, times)) > elapsed * _SLACK:
+        yield f"{at}/step_times_s", f"add up to more than elapsed_s, {elapsed}"
+    shape = (lane["batch_size"], lane["sequence_length"], lane["step_count"])
+    if None not in shape and lane["token_count"] != math.prod(map(int, shape)):
+        yield f"{at}/token_count", "is not batch_size times sequence_length times step_count"
+    if not close(lane["tokens_per_s"], ratio(lane["token_count"], elapsed)):
+        yield f"{at}/tokens_per_s", "is not token_count over elapsed_s"
 
 
 def _confirmed(lane: dict[str, Any]) -> bool | None:
@@ -54,10 +71,9 @@ def _all(answers: list[bool | None]) -> bool | None:
     return False if False in answers else None if None in answers else True
 
 
-def _lane_dispatch(document: Document) -> Broken:
-    for number, lane in enumerate(document["lanes"]):
-        if lane["dispatch_confirmed"] is not _confirmed(lane):
-            yield f"/lanes/{number}/dispatch_confirmed", "does not follow from dispatch"
+def _lane_dispatch(at: str, lane: Document) -> Broken:
+    if lane["dispatch_confirmed"] is not _confirmed(lane):
+        yield f"{at}/dispatch_confirmed", "does not follow from dispatch"
 
 
 def _compared(document: Document) -> list[dict[str, Any]]:
@@ -110,16 +126,12 @@ def _derived_events(document: Document) -> Broken:
         yield "/derivation", "must be given if, and only if, there are events"
 
 
-def _lossy(document: Document) -> Broken:
-    events = document["events"]
-    if events is not None and events["lossy"] is not bool(events["losses"]):
+def _lossy(events: Document) -> Broken:
+    if events["lossy"] is not bool(events["losses"]):
         yield "/events/lossy", f"is {str(events['lossy']).lower()}, but {len(events['losses'])} kinds of loss are listed"
 
 
-def _busy(document: Document) -> Broken:
-    events = document["events"]
-    if events is None:
-        return
+def _busy(events: Document) -> Broken:
     duration, devices = events["duration_s"], [device["busy_s"] for device in events["devices"]]
     for number, busy in enumerate(devices):
         if None not in (busy, duration) and busy > duration * _SLACK:
@@ -139,23 +151,19 @@ def _busy_ratio(busy: float | None, duration: float | None, devices: int) -> flo
 
 
 def _timings(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
-    if document["events"] is not None:
-        for number, kernel in enumerate(document["events"]["kernels"]["top"]):
-            yield f"/events/kernels/top/{number}", kernel
-        for number, scope in enumerate(document["events"]["scopes"]):
-            yield f"/events/scopes/{number}", scope
+    for (events,) in _events(document):
+        yield from ((f"/events/kernels/top/{number}", kernel) for number, kernel in enumerate(events["kernels"]["top"]))
+        yield from ((f"/events/scopes/{number}", scope) for number, scope in enumerate(events["scopes"]))
 
 
-def _timing(document: Document) -> Broken:
-    for at, timing in _timings(document):
-        known = [timing[name] for name in ("min_s", "mean_s", "max_s")]
-        if (timing["count"] == 0) != (None in known) or (timing["count"] == 0 and timing["total_s"]):
-            yield at, f"has {timing['count']} durations, which its values contradict"
-        elif None not in known and not (
-            known[0] <= known[1] * _SLACK
-            and known[1] <= known[2] * _SLACK
-            and close(known[1], ratio(timing["total_s"], timing["count"]))
-        ):
+def _timing(at: str, timing: Document) -> Broken:
+    low, mean, high = (timing[name] for name in ("min_s", "mean_s", "max_s"))
+    unknown = None in (low, mean, high)
+    if (timing["count"] == 0) != unknown or (timing["count"] == 0 and timing["total_s"]):
+        yield at, f"has {timing['count']} durations, which its values contradict"
+    elif not unknown:
+        between = low <= mean * _SLACK and mean <= high * _SLACK
+        if not between or not close(mean, ratio(timing["total_s"], timing["count"])):
             yield f"{at}/mean_s", "is not total_s over count, between min_s and max_s"
 
 
@@ -168,10 +176,8 @@ def _largest_first(document: Document) -> Broken:
         above[part] = timing["total_s"]
 
 
-def _kernel_totals(document: Document) -> Broken:
-    if document["events"] is None:
-        return
-    kernels = document["events"]["kernels"]
+def _kernel_totals(events: Document) -> Broken:
+    kernels = events["kernels"]
     top = kernels["top"]
     if len(top) > kernels["name_count"]:
         yield "/events/kernels/name_count", f"is {kernels['name_count']}, but {len(top)} are listed"
@@ -182,20 +188,19 @@ def _kernel_totals(document: Document) -> Broken:
         yield "/events/kernels/total_s", "is less than the total of the listed kernels"
 
 
-def _launches(document: Document) -> Broken:
-    for at, timing in _timings(document):
-        launch = timing.get("launch")
-        if launch is None:
-            continue
-        low, high = launch["occupancy_min_ratio"], launch["occupancy_max_ratio"]
-        if launch["detail_count"] > timing["count"]:
-            yield f"{at}/launch/detail_count", f"is more than the {timing['count']} launches"
-        if (low is None) != (high is None) or (low is not None and low > high):
-            yield f"{at}/launch/occupancy_min_ratio", "is above occupancy_max_ratio, or only one of them is known"
+def _launches(at: str, timing: Document) -> Broken:
+    launch = timing.get("launch")
+    if launch is None:
+        return
+    low, high = launch["occupancy_min_ratio"], launch["occupancy_max_ratio"]
+    if launch["detail_count"] > timing["count"]:
+        yield f"{at}/launch/detail_count", f"is more than the {timing['count']} launches"
+    if (low is None) != (high is None) or (low is not None and low > high):
+        yield f"{at}/launch/occupancy_min_ratio", "is above occupancy_max_ratio, or only one of them is known"
 
 
-def _stall_reasons(document: Document) -> Broken:
-    reasons = (document["events"] or {}).get("stall_reasons", [])
+def _stall_reasons(events: Document) -> Broken:
+    reasons = events.get("stall_reasons", [])
     named = ((f"/events/stall_reasons/{n}/reason", (one["reason"], one["not_issued"])) for n, one in enumerate(reasons))
     yield from check_once(named)
     above: dict[bool, dict[str, Any]] = {}
@@ -211,16 +216,16 @@ def _stall_reasons(document: Document) -> Broken:
             yield "/events/stall_reasons", "add up to more than all samples"
 
 
-def _copies(document: Document) -> Broken:
-    every = document["events"]["copies"] if document["events"] is not None else ()
-    yield from check_once((f"/events/copies/{number}/direction", copies["direction"]) for number, copies in enumerate(every))
-    for number, copies in enumerate(every):
+def _copies(events: Document) -> Broken:
+    every = [(f"/events/copies/{number}", copies) for number, copies in enumerate(events["copies"])]
+    yield from check_once((f"{at}/direction", copies["direction"]) for at, copies in every)
+    for at, copies in every:
         if not close(copies["bytes_per_s"], ratio(copies["total_bytes"], copies["total_s"])):
-            yield f"/events/copies/{number}/bytes_per_s", "is not total_bytes over total_s"
+            yield f"{at}/bytes_per_s", "is not total_bytes over total_s"
 
 
-def _device_order(document: Document) -> Broken:
-    numbers = [device["number"] for device in document["events"]["devices"]] if document["events"] is not None else []
+def _device_order(events: Document) -> Broken:
+    numbers = [device["number"] for device in events["devices"]]
     for place, (before, after) in enumerate(pairwise(numbers), start=1):
         if after <= before:
             yield f"/events/devices/{place}/number", f"is not after {before}"
@@ -233,43 +238,43 @@ def _told_and_counted(document: Document) -> Broken:
 
 
 def _sampled(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
-    if document["events"] is not None:
+    for (events,) in _events(document):
         for part in ("devices", "hosts"):
-            for number, one in enumerate(document["events"][part]):
+            for number, one in enumerate(events[part]):
                 for name, figures in one["metrics"].items():
                     yield pointer("events", part, number, "metrics", name), figures
 
 
 def _texts(document: Document) -> Broken:
-    texts = [(f"/lanes/{number}/failure", lane["failure"]) for number, lane in enumerate(document["lanes"])]
+    texts = [(f"{at}/failure", lane["failure"]) for at, lane in _lanes(document)]
     texts += [(f"{at}/name", timing["name"]) for at, timing in _timings(document)]
     reasons = (document["events"] or {}).get("stall_reasons", [])
     texts += [(f"/events/stall_reasons/{number}/reason", reason["reason"]) for number, reason in enumerate(reasons)]
     yield from check_texts(texts)
 
 
-_LANES = ("lanes", "comparison")
+_COMPARED = ("lanes", "comparison")
 _EVENTS = ("events",)
 GPU_PROFILE_RULES: tuple[Rule, ...] = (
     *HEADER_RULES,
     Rule("measured", ("lanes", "events"), _measured),
     Rule("lane_labels", ("lanes",), _lane_labels),
-    Rule("lane_outcome", ("lanes",), _lane_outcome),
-    Rule("lane_figures", ("lanes",), _lane_figures),
-    Rule("lane_dispatch", ("lanes",), _lane_dispatch),
-    Rule("compared_lanes", _LANES, _compared_lanes),
-    Rule("matched_lanes", _LANES, _matched),
-    Rule("comparison_figures", _LANES, _comparison_figures),
+    Rule("lane_outcome", ("lanes",), each(_lane_outcome, _lanes)),
+    Rule("lane_figures", ("lanes",), each(_lane_figures, _lanes)),
+    Rule("lane_dispatch", ("lanes",), each(_lane_dispatch, _lanes)),
+    Rule("compared_lanes", _COMPARED, _compared_lanes),
+    Rule("matched_lanes", _COMPARED, _matched),
+    Rule("comparison_figures", _COMPARED, _comparison_figures),
     Rule("derived_events", ("events", "derivation"), _derived_events),
-    Rule("lossy_agrees", _EVENTS, _lossy),
-    Rule("busy", _EVENTS, _busy),
-    Rule("timing", _EVENTS, _timing),
+    Rule("lossy_agrees", _EVENTS, each(_lossy, _events)),
+    Rule("busy", _EVENTS, each(_busy, _events)),
+    Rule("timing", _EVENTS, each(_timing, _timings)),
     Rule("largest_first", _EVENTS, _largest_first),
-    Rule("kernel_totals", _EVENTS, _kernel_totals),
-    Rule("launches", _EVENTS, _launches),
-    Rule("stall_reasons", _EVENTS, _stall_reasons),
-    Rule("copies", _EVENTS, _copies),
-    Rule("device_order", _EVENTS, _device_order),
+    Rule("kernel_totals", _EVENTS, each(_kernel_totals, _events)),
+    Rule("launches", _EVENTS, each(_launches, _timings)),
+    Rule("stall_reasons", _EVENTS, each(_stall_reasons, _events)),
+    Rule("copies", _EVENTS, each(_copies, _events)),
+    Rule("device_order", _EVENTS, each(_device_order, _events)),
     Rule("told_and_counted", ("derivation",), _told_and_counted),
     Rule("control_characters", ("lanes", "events"), _texts),
     *figure_rules(_EVENTS, _sampled),

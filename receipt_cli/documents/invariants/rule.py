@@ -86,6 +86,13 @@ def check_once(entries: Iterable[tuple[str, object]]) -> Broken:
         seen.add(key)
 
 
+def check_lengths(columns: Iterable[tuple[str, Sequence[object] | None]], wanted: int) -> Broken:
+    """Yield the pointers of the columns, if they are there, that have another number of entries than ``wanted`` steps."""
+    for at, column in columns:
+        if column is not None and len(column) != wanted:
+            yield at, f"has {len(column)} entries for {wanted} steps"
+
+
 def check_texts(texts: Iterable[tuple[str, str | None]]) -> Broken:
     """Yield the pointers of texts with a control character."""
     for at, text in texts:
