@@ -1,4 +1,4 @@
-"""Migrate a document to a newer version of its schema, by a chain of pure steps from one version to the next.
+"""Migrate a document to a newer version of its schema, from one version to the next.
 
 The original of a migrated file is kept beside it.
 """
@@ -8,38 +8,19 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.diff import Difference, differences
 from receipt_cli.documents.schemas import list_schemas, read_version
-from receipt_cli.documents.validate import KINDS, has_errors, validate_bytes, validate_document
+from receipt_cli.documents.validate import has_errors, validate_bytes, validate_document
 from receipt_cli.errors import DataError, ExitCode, InputError, OutputError, ReceiptError, UsageError, system_errors
 from receipt_cli.io.atomic import NameTaken, write_atomically, write_new
 
 Document = dict[str, Any]
-Step = Callable[[Document], Document]
-"""Takes a document of one version and returns it in the next; ``migrate`` sets ``schema_version``.
-
-A step may add, move and rename fields. It keeps every captured and derived value, and computes none.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """One step of a chain, and the version that it leads to."""
-
-    to: str
-    step: Step
-
-
-def _keep(document: Document) -> Document:
-    """Return the document unchanged: a minor version only adds optional fields."""
-    return document
 
 
 def _with_scores(document: Document) -> Document:
@@ -49,16 +30,12 @@ def _with_scores(document: Document) -> Document:
     return {**{key: value for key, value in document.items() if key not in last}, **added, **last}
 
 
-def _minor_steps() -> Iterator[tuple[str, Edge]]:
-    """Yield (start version, step) for each two neighbouring minor versions of each kind of document."""
-    for kind in KINDS:
-        for old, new in pairwise(sorted((e for e in list_schemas() if e.kind == kind), key=lambda entry: entry.order)):
-            if old.order[0] == new.order[0]:
-                yield old.name, Edge(new.name, _keep)
+MAJOR_STEPS: Mapping[str, Callable[[Document], Document]] = {"evaluation/2.0": _with_scores}
+"""First version of a new major → the step that leads to it from the version before.
 
-
-STEPS: Mapping[str, Edge] = {**dict(_minor_steps()), "evaluation/1.0": Edge("evaluation/2.0", _with_scores)}
-"""Start version → step: one way up from each version. A new major version needs its own step."""
+A step may add, move and rename fields. It keeps every captured and derived value, and computes none. A minor version only adds
+optional fields, so it needs no step.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,36 +46,33 @@ class Migrated:
     versions: tuple[str, ...]
 
 
-def migrate(document: Document, to: str | None = None, steps: Mapping[str, Edge] = STEPS) -> Migrated:
-    """Return a copy of ``document`` in version ``to``, or in the newest version that ``steps`` reach.
+def migrate(document: Document, to: str | None = None) -> Migrated:
+    """Return a copy of ``document`` in version ``to``, or in the newest version of its kind.
 
     ``to`` is KIND/MAJOR.MINOR. Raises ``UsageError`` for another kind or an older version, and ``DataError`` for an
-    unknown version or one that no chain of steps reaches.
+    unknown version.
     """
     here = str(document.get("schema_version"))
+    of_kind = sorted((entry for entry in list_schemas() if entry.kind == here.partition("/")[0]), key=lambda entry: entry.order)
     for version in [here] if to is None else [here, to]:
-        _check_known(version, steps)
+        _check_known(version)
     if to is not None:
         _check_upward(here, to)
-    versions = [here]
+    names = [entry.name for entry in of_kind]
+    versions = names[names.index(here) : None if to is None else names.index(to) + 1]
     moved = copy.deepcopy(document)
-    while versions[-1] != to and versions[-1] in steps:
-        edge = steps[versions[-1]]
-        moved = {**edge.step(copy.deepcopy(moved)), "schema_version": edge.to}
-        versions.append(edge.to)
-    if to is not None and versions[-1] != to:
-        raise DataError(f"no chain of steps leads from {here} to {to}", why=f"it ends at {versions[-1]}")
+    for version in versions[1:]:
+        moved = {**(MAJOR_STEPS[version](moved) if version in MAJOR_STEPS else moved), "schema_version": version}
     return Migrated(moved, tuple(versions))
 
 
-def _check_known(version: str, steps: Mapping[str, Edge]) -> None:
+def _check_known(version: str) -> None:
     known = [entry.name for entry in list_schemas()]
-    known += [version for start, edge in steps.items() for version in (start, edge.to)]
     if version in known:
         return
     kind = version.partition("/")[0]
-    of_kind = list(dict.fromkeys(name for name in known if name.startswith(f"{kind}/")))
-    why = f"known: {', '.join(of_kind or sorted(set(known)))}"
+    of_kind = [name for name in known if name.startswith(f"{kind}/")]
+    why = f"known: {', '.join(of_kind or sorted(known))}"
     here, newest = read_version(version), max((read_version(name) or ("", 0, 0) for name in of_kind), default=None)
     if here is not None and newest is not None and here > newest:
         why = f"it is newer than this receipt; {why}"
