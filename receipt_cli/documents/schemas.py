@@ -46,7 +46,7 @@ class SchemaEntry:
 def list_schemas() -> tuple[SchemaEntry, ...]:
     """Return every shipped schema in the order of the index.
 
-    Raises ``DataError`` if the index is missing or broken. ``get_schema`` checks the digests.
+    Raises ``DataError`` if the index is missing or broken. ``read_entry`` checks the digests.
     """
     return load_shipped(_INDEX, lambda rows: tuple(SchemaEntry(*row) for row in rows), parse_index)
 
@@ -59,20 +59,6 @@ def parse_index(text: bytes, where: str) -> tuple[SchemaEntry, ...]:
         return tuple(SchemaEntry(**entry) for entry in read_yaml(text, where)["schemas"])
     except (KeyError, TypeError) as error:
         raise DataError("not an index of schemas", where=where, why=str(error)) from error
-
-
-def get_schema(kind: str, version: str) -> tuple[bytes, dict[str, Any]]:
-    """Return the bytes of one schema and their content (a JSON Schema, or the metric registry's mapping).
-
-    Raises ``DataError`` if there is no such schema, or its digest differs from the index.
-    """
-    entry = find_entry(kind, version)
-    text, where = read_entry(entry), f"schemas/{entry.path}"
-    if entry.path.endswith(".json"):
-        return text, _parse_json(text, where)
-    from receipt_cli.definitions.strict_yaml import read_yaml
-
-    return text, read_yaml(text, where, shipped=True)
 
 
 def find_entry(name: str, version: str | None = None) -> SchemaEntry:
@@ -92,9 +78,11 @@ def find_entry(name: str, version: str | None = None) -> SchemaEntry:
 
 def get_json_schema(entry: SchemaEntry) -> dict[str, Any]:
     """Return the JSON Schema of ``entry``. Raises ``DataError`` as ``read_entry`` does, and if it is not a JSON Schema."""
+    where = f"schemas/{entry.path}"
     if not entry.path.endswith(".json"):
-        raise DataError(f"{entry.kind} {entry.version} is not a JSON Schema", where=f"schemas/{entry.path}")
-    return _parse_json(read_entry(entry), f"schemas/{entry.path}")
+        raise DataError(f"{entry.kind} {entry.version} is not a JSON Schema", where=where)
+    schema: dict[str, Any] = json.loads(read_entry(entry))  # the digest proves that it is the shipped one
+    return schema
 
 
 def read_version(stated: object) -> tuple[str, int, int] | None:
@@ -117,22 +105,12 @@ def read_entry(entry: SchemaEntry) -> bytes:
     return text
 
 
-def _parse_json(text: bytes, where: str) -> dict[str, Any]:
-    try:
-        schema = json.loads(text)
-    except ValueError as error:
-        raise DataError("schema is not JSON", where=where, why=str(error)) from error
-    if not isinstance(schema, dict):
-        raise DataError("schema is not a JSON object", where=where)
-    return schema
-
-
 def keep_known(document: Mapping[str, Any], version: str) -> dict[str, Any]:
     """Return ``document`` without the fields that schema ``version`` (such as receipt/1.0) lacks; whole if that is unknown."""
     parts = read_version(version)
     if parts is None or all(entry.name != version for entry in list_schemas()):
         return dict(document)
-    root = get_schema(parts[0], f"{parts[1]}.{parts[2]}")[1]
+    root = get_json_schema(find_entry(version))
     kept: dict[str, Any] = _kept(document, root, root)
     return kept
 

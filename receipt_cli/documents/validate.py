@@ -18,7 +18,7 @@ from receipt_cli.documents.invariants.golden import GOLDEN_RULES
 from receipt_cli.documents.invariants.gpu_profile import GPU_PROFILE_RULES
 from receipt_cli.documents.invariants.receipt import RECEIPT_RULES
 from receipt_cli.documents.invariants.rule import PHASES, Rule, Severity, excused, withheld
-from receipt_cli.documents.schemas import get_schema, list_schemas, read_version
+from receipt_cli.documents.schemas import find_entry, get_json_schema, list_schemas, read_version
 from receipt_cli.errors import DataError, InputError
 from receipt_cli.header.header_file import checked_document
 from receipt_cli.io.discovery import HEAD_BYTES
@@ -139,7 +139,7 @@ def _findings(document: dict[str, Any], compiled: bool) -> list[Finding]:
     if newer:
         reason = f"written by a newer receipt; fields unknown to {kind}/{version} are ignored"
         found.append(Finding("/schema_version", reason, "newer_minor", "note"))
-    found += _check_shape(document, kind, version, newer, compiled)
+    found += check_shape(document, kind, version, newer=newer, compiled=compiled)
     if newer:
         document = _known_part(document, [at.pointer for at in found if at.rule == "schema.additionalProperties"])
     wrong = [finding.pointer for finding in found if finding.severity == "error"]
@@ -286,10 +286,13 @@ def _route(stated: object) -> Finding | tuple[str, str, bool]:
 @cache
 def _validator(kind: str, version: str) -> Any:
     """Return jsonschema's validator of one schema."""
-    return make_validator(get_schema(kind, version)[1])
+    return make_validator(get_json_schema(find_entry(kind, version)))
 
 
-def _check_shape(document: dict[str, Any], kind: str, version: str, newer: bool, compiled: bool) -> list[Finding]:
+def check_shape(
+    document: dict[str, Any], kind: str, version: str, *, newer: bool = False, compiled: bool = True
+) -> list[Finding]:
+    """Return the findings on the shape of a document; if it is of a ``newer`` version, unknown fields are only notes."""
     if newer:
         document = {**document, "schema_version": f"{kind}/{version}"}
     refusal = refuse(kind, version, _once(document)) if compiled else None

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from receipt_cli.definitions.reading import explain, make_validator, refuse
-from receipt_cli.documents.schemas import get_schema
-from receipt_cli.documents.validate import Finding
+from receipt_cli.documents.validate import Finding, check_shape
 from receipt_cli.errors import InputError
 from receipt_cli.io import samples_file, times_file
 from receipt_cli.io.compression import SUFFIXES
@@ -78,16 +76,9 @@ def check_sidecar(data: bytes, where: str) -> list[Finding]:
     A file of times has to fit the log beside it, if that is there. Raises ``InputError`` as ``read_sidecar`` does.
     """
     kind, found = sidecar_kind(data) or "", read_sidecar(data, where)
-    wrong = _shape(kind, found)
+    wrong = check_shape(found, kind, _VERSION)
     wrong = wrong or (_of_samples(found) if kind == SAMPLES else _of_times(found, data, where))
     return wrong if wrong else [Finding("", _title(kind, found), kind, "note")]
-
-
-def _shape(kind: str, found: dict[str, Any]) -> list[Finding]:
-    if refuse(kind, _VERSION, found) == "":
-        return []
-    errors = make_validator(get_schema(kind, _VERSION)[1]).iter_errors(found)
-    return [Finding(pointer(*path), reason, f"schema.{error.validator}") for error in errors for path, reason in explain(error)]
 
 
 def _of_samples(found: dict[str, Any]) -> list[Finding]:

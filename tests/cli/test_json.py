@@ -12,13 +12,13 @@ from jsonschema import Draft202012Validator
 
 from receipt_cli.cli.app import Command
 from receipt_cli.cli.commands import COMMANDS
-from receipt_cli.documents.schemas import get_schema
+from receipt_cli.documents.schemas import find_entry, get_json_schema
 from receipt_cli.documents.validate import validate_bytes
 from tests.cli.conftest import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / "fixtures" / "logs" / "nanogpt"
-SCHEMA = get_schema("output", "1.1")[1]
+SCHEMA = get_json_schema(find_entry("output/1.1"))
 
 # (field of the schema, command): it has the name of the command; other forms of it have another word behind it
 PRINTED = [

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from benchmarks.timeless import SCRIPTS
-from receipt_cli.documents.schemas import get_schema
+from receipt_cli.documents.schemas import find_entry, get_json_schema
 from receipt_cli.io.samples_file import head_line, sample_line
 from receipt_cli.io.times_file import FREE, HEAD_BYTES
 from tests.cli.conftest import Done, Invoke
@@ -21,7 +21,7 @@ SMI = "#!/bin/sh\necho '100, 2048, 300.5'\necho '3, 1024, [N/A]'\n"
 
 
 def satisfied(kind: str, document: Any) -> bool:
-    return Draft202012Validator(get_schema(kind, "1.0")[1]).is_valid(document)
+    return Draft202012Validator(get_json_schema(find_entry(kind, "1.0"))).is_valid(document)
 
 
 SAMPLED = """

@@ -17,7 +17,15 @@ from receipt_cli.definitions.metrics import REGISTRY_PATH, load_registry
 from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
 from receipt_cli.documents.schema_fields import Change, compare_schemas
-from receipt_cli.documents.schemas import SchemaEntry, Status, find_entry, get_schema, list_schemas, parse_index
+from receipt_cli.documents.schemas import (
+    SchemaEntry,
+    Status,
+    find_entry,
+    get_json_schema,
+    list_schemas,
+    parse_index,
+    read_entry,
+)
 from receipt_cli.documents.validate import KINDS as DOCUMENT_KINDS
 from receipt_cli.errors import DataError
 from receipt_cli.grammar import model as grammar
@@ -78,7 +86,7 @@ ADDED_TO_PROFILES = {"#/properties/events": {"stall_reasons"}, "#/$defs/kernel":
 
 
 def schema(kind: str, version: str = "1.0") -> dict[str, Any]:
-    return get_schema(kind, version)[1]
+    return get_json_schema(find_entry(kind, version))
 
 
 def defined(kind: str, *path: str) -> Any:
@@ -114,9 +122,7 @@ def test_index_and_folder_hold_the_same_files():
 
 @pytest.mark.parametrize("entry", list_schemas(), ids=lambda entry: f"{entry.kind}-{entry.version}")
 def test_digest_is_the_one_listed(entry: SchemaEntry):
-    text, data = get_schema(entry.kind, entry.version)
-    assert text == (SCHEMAS / entry.path).read_bytes()
-    assert data
+    assert read_entry(entry) == (SCHEMAS / entry.path).read_bytes()
     assert entry.path.startswith(f"{entry.kind}/v{entry.version}.")
 
 
@@ -134,7 +140,7 @@ def test_changelog_tells_of_every_schema():
 @pytest.mark.parametrize(("kind", "version"), [("receipt", "9.0"), ("invoice", "1.0"), ("metrics", "1.0")])
 def test_unknown_schema_is_refused(kind: str, version: str):
     with pytest.raises(DataError, match="there is no schema"):
-        get_schema(kind, version)
+        find_entry(kind, version)
 
 
 @pytest.fixture
@@ -151,9 +157,9 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_changed_schema_is_refused(copied: Path):
     path = copied / "header" / "v1.0.schema.json"
     path.write_bytes(path.read_bytes() + b"\n")
-    assert get_schema("receipt", "1.0")
+    assert schema("receipt")
     with pytest.raises(DataError, match="not the one that was shipped") as caught:
-        get_schema("header", "1.0")
+        schema("header")
     assert caught.value.where == "schemas/header/v1.0.schema.json"
 
 
@@ -161,7 +167,7 @@ def test_changed_schema_is_refused(copied: Path):
 def test_missing_file_is_refused(copied: Path, path: str):
     (copied / path).unlink()
     with pytest.raises(DataError, match="missing"):
-        get_schema("markers", "1.0")
+        schema("markers")
     if path == "index.yaml":
         with pytest.raises(DataError, match="missing"):
             list_schemas()

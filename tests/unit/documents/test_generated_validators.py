@@ -14,7 +14,7 @@ import hatch_build
 from receipt_cli.api.commands import validate
 from receipt_cli.definitions import reading
 from receipt_cli.definitions.reading import generated_validator
-from receipt_cli.documents.schemas import get_schema, list_schemas
+from receipt_cli.documents.schemas import get_json_schema, list_schemas
 from receipt_cli.documents.validate import KINDS, _validator, validate_document
 from receipt_cli.receipts.versions import SCHEMA_VERSION
 from tests.tools.examples import costly
@@ -22,7 +22,7 @@ from tests.tools.examples import costly
 ROOT = Path(__file__).resolve().parents[3]
 GOLDENS = sorted((ROOT / "fixtures").rglob("*.receipt.json"))
 EXAMPLES = [json.loads(path.read_bytes()) for path in sorted((ROOT / "fixtures" / "receipts").glob("*/valid/*.json"))]
-KNOWN = {f"{e.kind}/{e.version}": get_schema(e.kind, e.version)[1] for e in list_schemas() if e.kind in KINDS}
+KNOWN = {f"{e.kind}/{e.version}": get_json_schema(e) for e in list_schemas() if e.kind in KINDS}
 SCHEMA = KNOWN[SCHEMA_VERSION]
 ODD: list[Any] = [None, True, False, 0, 1, -1, 1.0, 0.5, -0.5, 1e308, "", "x", "x" * 400, "1", [], [None], {}, {"": None}]
 

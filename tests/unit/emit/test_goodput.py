@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from receipt_cli.analysis.goodput import model as classes
-from receipt_cli.documents.schemas import get_schema
+from receipt_cli.documents.schemas import find_entry, get_json_schema
 from receipt_cli.emit import GoodputTracker
 from receipt_cli.emit.goodput_tracker import CLASSES
 
@@ -163,7 +163,7 @@ def test_the_block_of_a_receipt(tracker: GoodputTracker, clock: Clock) -> None:
     block = tracker.to_receipt_goodput()
     assert block is not None
     assert tuple(CLASSES) == classes.CLASSES == tuple(block["badput_s"]) == tuple(block["parts"])
-    schema = get_schema("receipt", "1.2")[1]
+    schema = get_json_schema(find_entry("receipt/1.2"))
     assert Draft202012Validator({**schema["properties"]["goodput"], "$defs": schema["$defs"]}).is_valid(block)
     assert block["goodput_ratio"] == 0.5
     assert block["badput_s"] == {**dict.fromkeys(CLASSES), "initialization": 3.0, "idle": 2.0}
