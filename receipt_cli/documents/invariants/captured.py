@@ -124,9 +124,8 @@ def _times(document: Document) -> Broken:
 def _seconds(text: str) -> float:
     """Return the seconds since 1970 of an RFC 3339 text in UTC; a leap second counts as the next second."""
     whole, leap = (text[:17] + "59" + text[19:], 1.0) if text[17:19] == "60" else (text, 0.0)
-    date, dot, rest = whole.removesuffix("Z").partition(".")
     try:
-        return datetime.fromisoformat(f"{date}+00:00").timestamp() + leap + (float(f"0.{rest}") if dot else 0.0)
+        return datetime.fromisoformat(whole).timestamp() + leap
     except ValueError:  # the 31st of February
         return 0.0
 

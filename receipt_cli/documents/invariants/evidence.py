@@ -76,13 +76,10 @@ def _times(document: Document, entry: dict[str, Any], at: str, job: str) -> Brok
 
 def _is_before(a: str, b: str, slack: float) -> bool:
     try:
-        return (_moment(b) - _moment(a)).total_seconds() > slack
+        one, other = (datetime.fromisoformat(text.removesuffix("Z").partition(".")[0]) for text in (a, b))
     except ValueError:  # a leap second, the 31st of February
         return False
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text.removesuffix("Z").partition(".")[0])
+    return (other - one).total_seconds() > slack
 
 
 def _printed_job(document: Document) -> str | None:

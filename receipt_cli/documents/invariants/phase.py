@@ -32,31 +32,32 @@ def _statistics(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield at + pointer(part, name), statistic
 
 
+def _registered(at: str, summary: Document) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield (pointer, name, statistic) of the metrics with an id."""
+    return ((f"{at}/{part}/{name}", name, s) for part in ("metrics", "derived") for name, s in summary[part].items())
+
+
 def _metric_identity(document: Document) -> Broken:
     registry = load_registry()
     if document["derivation"]["registry"]["version"] > registry.version:
         return  # names may be newer: ``_registry_version`` reports it
     for at, summary in summaries(document):
-        for part in ("metrics", "derived"):
-            for name, statistic in summary[part].items():
-                metric = registry.by_name.get(name)
-                if metric is None:
-                    yield f"{at}/{part}/{name}", f"is not a metric of registry version {registry.version}"
-                elif statistic["id"] != metric.id:
-                    yield f"{at}/{part}/{name}/id", f"is {statistic['id']}, but {metric.id} in the registry"
+        for place, name, statistic in _registered(at, summary):
+            metric = registry.by_name.get(name)
+            if metric is None:
+                yield place, f"is not a metric of registry version {registry.version}"
+            elif statistic["id"] != metric.id:
+                yield f"{place}/id", f"is {statistic['id']}, but {metric.id} in the registry"
         for number, entry in enumerate(summary["consistency"]):
             if entry["metric"] not in registry.by_name:
                 yield f"{at}/consistency/{number}/metric", f"is not a metric of registry version {registry.version}"
 
 
-def _metric_window(document: Document) -> Broken:
-    registry = load_registry()
-    windows = {metric.id: metric.window for metric in registry.metrics}
-    for at, summary in summaries(document):
-        for part in ("metrics", "derived"):
-            for name, statistic in summary[part].items():
-                if statistic["window"] not in ("all", windows.get(statistic["id"], "steady")):
-                    yield f"{at}/{part}/{name}/window", "the registry has this metric over all records"
+def _metric_window(at: str, summary: Document) -> Broken:
+    by_id = load_registry().by_id
+    for place, _, statistic in _registered(at, summary):
+        if statistic["window"] == "steady" and statistic["id"] in by_id and by_id[statistic["id"]].window == "all":
+            yield f"{place}/window", "the registry has this metric over all records"
 
 
 def _registry_version(document: Document) -> Broken:
@@ -85,7 +86,7 @@ def _consistency_ratio(at: str, summary: Document) -> Broken:
 
 STATISTIC_RULES: tuple[Rule, ...] = (
     Rule("metric_identity", (*PHASES, "derivation"), _metric_identity),
-    Rule("metric_window", PHASES, _metric_window),
+    Rule("metric_window", PHASES, each(_metric_window, summaries)),
     Rule("registry_version", ("derivation",), _registry_version, "note"),
     *figure_rules((*PHASES, "derivation"), _statistics, whole=_counted),
     Rule("consistency_ratio", PHASES, each(_consistency_ratio, summaries)),
