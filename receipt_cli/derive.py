@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from receipt_cli.analysis import omissions
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate, no_step_recognised, proves_no_step
 from receipt_cli.analysis.completed import PROGRAMS, RAISED, begins_program, closes, fails_at_start, shows_beginning
 from receipt_cli.analysis.explanation import Explanation, explain
@@ -24,25 +25,10 @@ from receipt_cli.analysis.goodput.arrivals import Came, by_arrival, by_bursts, e
 from receipt_cli.analysis.goodput.model import GPU_IDLE, OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_log_time, find_time, is_zoned, log_edges
 from receipt_cli.analysis.identity import with_identity
-from receipt_cli.analysis.omissions import (
-    doubt_named,
-    dropped,
-    largest,
-    left_out,
-    loss_doubts,
-    loss_missing,
-    losses_left_over,
-    lowest,
-    printed_twice,
-    rates_contradicted,
-    several_figures,
-    steps_jump,
-    unread_losses,
-)
 from receipt_cli.analysis.progress import checkpoint_begun
 from receipt_cli.analysis.slow import with_ranks
-from receipt_cli.analysis.stated import Cost, contradicted, find_cost
 from receipt_cli.analysis.stated import Options as Options
+from receipt_cli.analysis.stated import find_cost
 from receipt_cli.analysis.summary import Summary, diagnose, find_time_to_train, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
@@ -136,7 +122,7 @@ class Derivation:
     ranks: tuple[Mapping[int, RankFigures], ...]
     """For each phase, rank → its values; empty if only one rank printed records."""
     goodput: Goodput | None
-    cost: Cost | None
+    cost: Mapping[str, Any] | None
     ledger: Ledger
     check_lines: Mapping[str, int | None]
     """Check → the line that decided it."""
@@ -317,7 +303,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     arrivals = reading.gathered.arrivals
     if arrivals is not None:
         note_starts(every, arrivals)
-    shown = largest(every)
+    shown = omissions.largest(every)
     phases = [every[index] for index in shown]
     came = how_they_came(events, arrivals) if arrivals is not None else None
     summaries: list[Summary] = []
@@ -374,18 +360,23 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     for summary in summaries:
         summary.time, summary.time_to_train_s = when, took
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
-    own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
-    own += [*printed_twice(phases, summaries), *several_figures(phases, summaries), *steps_jump(phases, summaries)]
+    own = [*reading.told.problems, *steps_missing(phases), *omissions.loss_missing(phases, summaries)]
+    own += [
+        *omissions.printed_twice(phases, summaries),
+        *omissions.several_figures(phases, summaries),
+        *omissions.steps_jump(phases, summaries),
+    ]
     read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}
-    own += [doubt_named(d, read_by[d.key], phases, summaries, primary) for d in body.doubts if d.key in read_by]
+    own += [omissions.doubt_named(d, read_by[d.key], phases, summaries, primary) for d in body.doubts if d.key in read_by]
     left_over = [(r, c.dropped) for key, r in read_by.items() if r.event == "step" and (c := body.rules.get(key)) is not None]
-    own += losses_left_over(left_over, phases, summaries)
-    own += loss_doubts(phases, summaries, primary)
+    own += omissions.losses_left_over(left_over, phases, summaries)
+    own += omissions.loss_doubts(phases, summaries, primary)
     if summaries and (saved := summaries[-1].checkpoints) is not None and saved.unsaved_step_count:
         own += checkpoint_begun(len(summaries) - 1, first_and_last(), last)
-    own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
-    own += rates_contradicted(summaries)
-    own += [*left_out(len(every) - len(phases), ranks), *spent.problems, *held, *ending.problems]
+    own += [*beside, *doubtful_launches(launch, phases)]
+    own += dict.fromkeys(problem for summary in summaries for problem in summary.contradictions)
+    own += omissions.rates_contradicted(summaries)
+    own += [*omissions.left_out(summaries, len(every) - len(phases), ranks), *spent.problems, *held, *ending.problems]
     if (start := ending.failed_start) is not None:
         detail = "a later launch failed before its first step; not this run's failure"
         own.append(Problem("failed_start", start.line, detail, start.message))
@@ -395,7 +386,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     stepless = not unread and proves_no_step(every, ending, own_body.markers)
     stepless = stepless and _failed_at_start(reading, number, ending, first_and_last())
     lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
-    lost = lost or unread_losses(body.doubts, read_by)
+    lost = lost or omissions.unread_losses(body.doubts, read_by)
     cut = at_end[-1][0] if at_end and not reading.gathered.tail(None)[0].endswith(b"\n") else None
     checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost, cut=cut)
     metric_lines = tuple(safe_text(text, 120) for _, text in body.metric_like.first)
@@ -429,7 +420,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         rule_records={key: len(columns) for key, columns in read.items() if columns is not None},
         changed=reading.gathered.changed,
         launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
-        ranks=tuple(map(lowest, ranks)),
+        ranks=tuple(map(omissions.lowest, ranks)),
         goodput=spent.goodput,
         cost=find_cost(options, known, {} if primary is None else summaries[primary].metrics, spent.goodput, when),
         ledger=reading.told.ledger,

@@ -141,9 +141,11 @@ def explain(
     verdict = find_verdict(body)
     work = _work(body)
     culprit = _culprit(ending, verdict, work)
-    retry, rule = _retry(exception)
     victims = tuple(_victims(culprit, body, catalogue, work, verdict))
-    return Explanation(exception, culprit, victims, retry, rule, _progress(phases, stamps))
+    explanation = Explanation(exception, culprit, victims, progress=_progress(phases, stamps))
+    if exception is None or not exception.own or exception.type not in REPEATED:
+        return explanation
+    return replace(explanation, retry="would_repeat", retry_rule=f"exception:{exception.type}")
 
 
 def _exception(failure: MarkerMatch, body: SegmentBody, lines: Sequence[tuple[int, bytes]]) -> Raised | None:
@@ -311,13 +313,6 @@ def _victims(
     if culprit is not None and culprit.rank is not None:
         found.pop(culprit.rank, None)
         yield from (found[rank] for rank in sorted(found))
-
-
-def _retry(raised: Raised | None) -> tuple[Literal["would_repeat"] | None, str | None]:
-    """Return ``would_repeat`` and its rule if the error comes from the user's own code and recurs, else None."""
-    if raised is None or not raised.own or raised.type not in REPEATED:
-        return None, None
-    return "would_repeat", f"exception:{raised.type}"
 
 
 def _progress(phases: Sequence[Phase], stamps: Stamps) -> LastProgress | None:

@@ -117,7 +117,9 @@ def judge(
         matches = [replace(s, open=False) if s in failures or s in codes else s for s in matches]
         failures, codes = [], []
     stated = max(codes, key=lambda s: s.at, default=None)
-    code = exit_code if exit_code is not None else stated.exit_code if stated else _zero(progress, matches, failures)
+    zeros = (s for s in matches if s.marker.role == "exit_code" and s.exit_code == 0 and s.at > progress.last_step)
+    zero = 0 if not failures and any(zeros) else None  # it was printed after the last step, and no error ended the run
+    code = exit_code if exit_code is not None else stated.exit_code if stated else zero
     diverged = _diverged(phases)
     matches += [diverged] if diverged is not None else []
     done = None if done and not whole else done
@@ -181,12 +183,6 @@ def _failed_start(
     texts = [text for at, text, _ in frames.texts if progress.steps[-1] < at < cause.at] if frames is not None else []
     tops = [int(found[1]) for text in texts if (found := _TOP.search(text))]
     return cause if tops and len(tops) == len(texts) and tops[0] <= TOP_LINES else None
-
-
-def _zero(progress: Progress, matches: Sequence[MarkerMatch], failures: Sequence[MarkerMatch]) -> int | None:
-    """Return 0 if exit code zero was printed after the last step and no error ended the run, else None."""
-    zero = any(s.marker.role == "exit_code" and s.exit_code == 0 and s.at > progress.last_step for s in matches)
-    return 0 if zero and not failures else None
 
 
 def _of_nan(error: MarkerMatch, line: int) -> bool:

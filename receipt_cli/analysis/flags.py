@@ -78,16 +78,20 @@ def _integer_factor(one: Comparison, made: Workings) -> Flag | None:
 
 def _above_one(made: Workings) -> Iterator[Flag]:
     """Yield a flag if records have an MFU above 1: as printed, else as recomputed."""
-    derived = made.found.get("mfu_ratio")
-    printed = "mfu_ratio" in made.metrics
-    figure = made.steps.metric("mfu_ratio") if printed else None if derived is None else derived.figure
-    if figure is None:
-        return
-    count, largest = count_above(figure.values, 1.0)
-    if count:
-        said = "the trainer prints" if printed else "the log's own figures give"
+    said = "the trainer prints" if "mfu_ratio" in made.metrics else "the log's own figures give"
+    for count, reported, derived in _beyond(made, "mfu_ratio", 1.0):
         detail = f"{said} an MFU above 1 in {count} {'record' if count == 1 else 'records'}: no device does more than its peak"
-        yield Flag("mfu_above_one", "mfu_ratio", largest if printed else None, None if printed else largest, None, count, detail)
+        yield Flag("mfu_above_one", "mfu_ratio", reported, derived, None, count, detail)
+
+
+def _beyond(made: Workings, name: str, bound: float) -> Iterator[tuple[int, float | None, float | None]]:
+    """Yield how many records have a metric above ``bound``, and the largest as printed, else as recomputed; if any has."""
+    derived, printed = made.found.get(name), name in made.metrics
+    if printed or derived is not None:
+        figure = made.steps.metric(name) if printed or derived is None else derived.figure
+        count, largest = count_above(figure.values, bound)
+        if count:
+            yield count, largest if printed else None, None if printed else largest
 
 
 def _peaks(made: Workings) -> Iterator[Flag]:
@@ -146,21 +150,13 @@ def _conventions(made: Workings) -> Iterator[Flag]:
 
 def _impossible(made: Workings) -> Iterator[Flag]:
     """Yield a flag if records exceed any possible FLOP/s of the named device, else of all devices in the table."""
-    name = "flops_per_s_per_device"
-    derived = made.found.get(name)
-    printed = name in made.metrics
-    if not printed and derived is None:
-        return
-    figure = made.steps.metric(name) if printed or derived is None else derived.figure
-    device = made.device
+    name, device = "flops_per_s_per_device", made.device
     bound = BEYOND * (device.flops_per_s if device is not None else load_peaks().highest)
-    count, largest = count_above(figure.values, bound)
-    if not count:
-        return
-    whose = device.name if device is not None else "any device of the peak table"
-    claim = "1 record claims" if count == 1 else f"{count} records claim"
-    detail = f"{claim} up to {_rate(largest)} for each device, more than {whose} does in any precision"
-    yield Flag("impossible_steps", name, largest if printed else None, None if printed else largest, None, count, detail)
+    for count, reported, derived in _beyond(made, name, bound):
+        whose = device.name if device is not None else "any device of the peak table"
+        claim = "1 record claims" if count == 1 else f"{count} records claim"
+        detail = f"{claim} up to {_rate(reported or derived or 0.0)} for each device, more than {whose} does in any precision"
+        yield Flag("impossible_steps", name, reported, derived, None, count, detail)
 
 
 def _unknown_peak(singles: EventTable, made: Workings) -> Iterator[Flag]:

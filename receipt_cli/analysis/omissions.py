@@ -341,15 +341,10 @@ def lowest(ranks: Mapping[int, RankFigures]) -> dict[int, RankFigures]:
     return {rank: ranks[rank] for rank in sorted(ranks)[:MAX_RANKS]}
 
 
-def dropped(summaries: Sequence[Summary]) -> list[Problem]:
-    """Return a problem for each summary that omits metrics outside the registry."""
+def left_out(summaries: Sequence[Summary], phases: int, ranks: Sequence[Mapping[int, RankFigures]]) -> list[Problem]:
+    """Return problems for omitted metrics outside the registry, omitted phases (``phases`` of them), and omitted ranks."""
     counts = (summary.dropped_others for summary in summaries if summary.dropped_others)
-    return [Problem("other_metrics_dropped", None, f"{n} metrics outside the registry were left out", "") for n in counts]
-
-
-def left_out(phases: int, ranks: Sequence[Mapping[int, RankFigures]]) -> list[Problem]:
-    """Return problems for omitted phases (``phases`` of them), and for omitted ranks."""
-    problems: list[Problem] = []
+    problems = [Problem("other_metrics_dropped", None, f"{n} metrics outside the registry were left out", "") for n in counts]
     if phases:
         problems.append(Problem("phases_dropped", None, f"{phases} phases with the fewest step records were left out", ""))
     most = max((len(found) for found in ranks), default=0)

@@ -28,7 +28,7 @@ from receipt_cli.analysis.flops import (
     tokens_per_step,
     world_size,
 )
-from receipt_cli.analysis.progress import FINE_GAP
+from receipt_cli.analysis.progress import FINE_GAP, PER_RECORD
 from receipt_cli.analysis.records import Records
 from receipt_cli.analysis.stated import Completed
 from receipt_cli.definitions.accelerators import Device
@@ -75,9 +75,6 @@ Describe = Callable[[Column, str | None, str | None], Statistic]
 """Statistics of a figure over the steady records, with its scope and its definition."""
 
 Inputs = dict[str, float | str]
-
-_TOTALS = ("mean_over_the_run", "mean_since_start")
-"""Definitions of printed rates that cover more than one record, so they are not comparable per record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +185,7 @@ def _world(made: Workings) -> Inputs:
 
 
 def _each_record(printed: Statistic | None) -> bool:
-    return printed is not None and printed.window == "steady" and printed.definition not in _TOTALS
+    return printed is not None and printed.window == "steady" and printed.definition not in PER_RECORD
 
 
 def _add_flops(made: Workings, flops: TokenFlops, tokens: Recomputed | None) -> None:

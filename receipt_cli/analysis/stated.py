@@ -12,7 +12,7 @@ figure with an unknown factor is null.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -108,24 +108,11 @@ _ALIKE = 1e-3
 """Relative difference up to which two values are the same, rounded."""
 
 
-class Contradiction(NamedTuple):
-    """A stated fact that differs from the printed one."""
-
-    name: str
-    stated: float | str
-    printed: float | str
-
-    @property
-    def problem(self) -> Problem:
-        """The problem with both values; the printed one counts."""
-        detail = f"{self.name} is stated as {_shown(self.stated)}, but the log prints {_shown(self.printed)}, which counts"
-        return Problem("fact_contradicted", None, detail, "")
-
-
 class Completed(NamedTuple):
     """Completed facts of a phase. ``peak`` and ``flops`` are stated; None if the log prints its own.
 
-    ``used`` maps the name of each stated fact in use to its source.
+    ``used`` maps the name of each stated fact in use to its source. ``contradictions`` are problems of stated facts that differ
+    from the printed ones, which count.
     """
 
     facts: Facts
@@ -133,7 +120,7 @@ class Completed(NamedTuple):
     peak: Peak | None
     flops: TokenFlops | None
     used: Mapping[str, str]
-    contradictions: tuple[Contradiction, ...]
+    contradictions: tuple[Problem, ...]
 
     def named(self, inputs: Mapping[str, float | str]) -> dict[str, float | str]:
         """Return the inputs of a figure, with ``NAME_source`` added for each stated one."""
@@ -151,7 +138,7 @@ def complete(known: Facts, parameters: int | None, stated: Sequence[StatedFact],
 
     ``definition`` is that of the printed MFU, which may fix a peak.
     """
-    facts, used, against = dict(known), dict[str, str](), list[Contradiction]()
+    facts, used, against = dict(known), dict[str, str](), list[Problem]()
     peak, flops = None, None
     printed = _printed(known, parameters, definition)
     for name, value, source in stated:
@@ -160,7 +147,8 @@ def complete(known: Facts, parameters: int | None, stated: Sequence[StatedFact],
         logged = printed[name]
         if logged is not None:
             if not _same(value, logged):
-                against.append(Contradiction(name, value, logged))
+                detail = f"{name} is stated as {_shown(value)}, but the log prints {_shown(logged)}, which counts"
+                against.append(Problem("fact_contradicted", None, detail, ""))
             continue
         if name == _PEAK:
             peak = Peak(float(value), "peak_stated", source, False)
@@ -202,11 +190,6 @@ def _same(stated: float | str, printed: float | str) -> bool:
     return math.isclose(stated, printed, rel_tol=_ALIKE)
 
 
-def contradicted(phases: Iterable[Iterable[Contradiction]]) -> list[Problem]:
-    """Return a problem for each stated fact that a phase contradicts, once for each printed value."""
-    return [one.problem for one in dict.fromkeys(one for phase in phases for one in phase)]
-
-
 def _shown(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}" if abs(value) >= 1e9 or value % 1 else f"{value:,.0f}"
 
@@ -217,28 +200,12 @@ _PRICES = ("price_per_device_hour", "price_per_hour")
 _HOUR_S = 3600.0
 
 
-class Cost(NamedTuple):
-    """The cost of a run. ``*_source``: ``stated``, ``header:POINTER``, a fact or a metric."""
-
-    wall_time_s: float | None
-    wall_evidence: str | None
-    device_count: int | None
-    device_count_source: str | None
-    device_hours: float | None
-    price_per_hour: float | None
-    price_per_device_hour: float | None
-    price_source: str | None
-    currency: str | None
-    amount: float | None
-    power_w_per_device: float | None
-    power_source: str | None
-    energy_j: float | None
-
-
 def find_cost(
     options: Options, known: Facts, metrics: Mapping[str, Statistic], goodput: Goodput | None, when: LogTime | None
-) -> Cost | None:
-    """Return the cost of a run; None if neither price nor power is known.
+) -> dict[str, Any] | None:
+    """Return the block ``cost`` of a run; None if neither price nor power is known.
+
+    ``*_source``: ``stated``, ``header:POINTER``, a fact or a metric.
 
     ``known``: printed facts; ``metrics``: statistics of the primary phase. The time is the wall time of ``goodput``, else the
     stated one, else that between the log's first and last timestamps (``when``).
@@ -258,21 +225,22 @@ def find_cost(
     of_device = price is not None and price.name == "price_per_device_hour"
     time = device_hours if of_device else hours
     currency = by_name.get("currency")
-    return Cost(
-        wall_time_s=wall,
-        wall_evidence=evidence,
-        device_count=devices,
-        device_count_source=None if world is None else done.used.get("world_size", world[1]),
-        device_hours=device_hours,
-        price_per_hour=None if of_device else rate,
-        price_per_device_hour=rate if of_device else None,
-        price_source=None if price is None else price.source,
-        currency=None if currency is None else str(currency.value),
-        amount=None if rate is None or time is None else rate * time,
-        power_w_per_device=power,
-        power_source=power_source,
-        energy_j=None if power is None or device_hours is None else power * device_hours * _HOUR_S,
-    )
+    return {
+        "rule": COST_RULE,
+        "wall_time_s": wall,
+        "wall_evidence": evidence,
+        "device_count": devices,
+        "device_count_source": None if world is None else done.used.get("world_size", world[1]),
+        "device_hours": device_hours,
+        "price_per_hour": None if of_device else rate,
+        "price_per_device_hour": rate if of_device else None,
+        "price_source": None if price is None else price.source,
+        "currency": None if currency is None else str(currency.value),
+        "amount": None if rate is None or time is None else rate * time,
+        "power_w_per_device": power,
+        "power_source": power_source,
+        "energy_j": None if power is None or device_hours is None else power * device_hours * _HOUR_S,
+    }
 
 
 def _power(metrics: Mapping[str, Statistic], stated: Mapping[str, StatedFact]) -> tuple[float | None, str | None]:

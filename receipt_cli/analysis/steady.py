@@ -26,7 +26,7 @@ _TOO_FAST = 100
 class SteadyState(NamedTuple):
     """Counts of steady and excluded step records."""
 
-    records: int
+    record_count: int
     excluded_warmup: int
     excluded_implausible: int
 

@@ -30,7 +30,7 @@ from receipt_cli.analysis.recompute import Comparison, compare, of_session, reco
 from receipt_cli.analysis.records import Records
 from receipt_cli.analysis.slow import SlowSteps, find_slow
 from receipt_cli.analysis.spikes import Spikes, find_spikes
-from receipt_cli.analysis.stated import Contradiction, StatedFact, complete
+from receipt_cli.analysis.stated import StatedFact, complete
 from receipt_cli.analysis.steady import SteadyState, plausible, steady_records
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.events.phases import Phase
@@ -53,6 +53,7 @@ from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.spill import slices
 from receipt_cli.numeric.statistics import Statistic, describe, finite
+from receipt_cli.problems import Problem
 
 TRAINING_ONLY = "training_only"
 """Definition of a printed duration that covers only the steps."""
@@ -98,7 +99,7 @@ class Summary:
     time_to_train_s: float | None = None
     position: Position | None = None
     slow_steps: SlowSteps | None = None
-    contradictions: tuple[Contradiction, ...] = ()
+    contradictions: tuple[Problem, ...] = ()
     """Stated facts that the phase contradicts."""
 
 

@@ -12,7 +12,7 @@ from receipt_cli.analysis.explanation import explain
 from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.flops import Facts, phase_facts
 from receipt_cli.analysis.goodput.timestamps import Stamps
-from receipt_cli.analysis.stated import Options, contradicted, find_cost
+from receipt_cli.analysis.stated import Options, find_cost
 from receipt_cli.analysis.steady import SteadyState
 from receipt_cli.analysis.summary import MAX_OTHERS, Summary, summarise
 from receipt_cli.definitions.failure_markers import Catalogue, Marker, load_catalogue
@@ -46,7 +46,7 @@ def derive_import(foreign: ForeignRun, log: LogFacts, options: Options = UNSTATE
     known = list(accumulate(phases, lambda before, phase: phase_facts(phase, before), initial=dict[str, float | str]()))[1:]
     summaries = _summaries(foreign, phases, known, registry, options)
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
-    for problem in contradicted(summary.contradictions for summary in summaries):
+    for problem in dict.fromkeys(problem for summary in summaries for problem in summary.contradictions):
         foreign.problems.add(problem.kind, None, problem.detail)
     if options.facts and not phases:
         named = ", ".join(fact.name for fact in options.facts)

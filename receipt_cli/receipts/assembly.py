@@ -14,10 +14,8 @@ from receipt_cli.analysis.explanation import Explanation
 from receipt_cli.analysis.failure import MarkerMatch
 from receipt_cli.analysis.goodput.model import GOODPUT_RULE, Goodput
 from receipt_cli.analysis.memory import MEMORY_RULE
-from receipt_cli.analysis.progress import Checkpoints
 from receipt_cli.analysis.slow import SLOW_RULE, SlowSteps
 from receipt_cli.analysis.spikes import SPIKES_RULE, Spikes
-from receipt_cli.analysis.stated import COST_RULE
 from receipt_cli.analysis.steady import STEADY_RULE
 from receipt_cli.analysis.summary import NOTHING, Summary
 from receipt_cli.definitions.accelerators import load_peaks
@@ -89,7 +87,7 @@ def assemble(
         "checks": dict(derivation.checks),
         "failure": failure,
         "goodput": _goodput(derivation.goodput),
-        **({} if derivation.cost is None else {"cost": {"rule": COST_RULE, **derivation.cost._asdict()}}),
+        **({} if derivation.cost is None else {"cost": dict(derivation.cost)}),
         "attachments": captured["attachments"],
         **({"evidence": captured["evidence"]} if evidence else {}),
         "captured_sha256": captured_digest({**captured, "derivation": provenance}),
@@ -122,7 +120,7 @@ def derived_bytes(document: Mapping[str, Any]) -> bytes:
 
 
 def _summary(summary: Summary, derivation: Derivation) -> Document:
-    registry = derivation.registry
+    registry, saved = derivation.registry, summary.checkpoints
     described = [{**_statistic(s), **_places(summary, name)} for name, s in summary.other_metrics.items()]
     others = zip(safe_names(summary.other_metrics), described, strict=True)
     return {
@@ -137,12 +135,7 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
             "first_line": summary.lines[0],
             "last_line": summary.lines[1],
         },
-        "steady_state": {
-            "rule": STEADY_RULE,
-            "record_count": summary.steady.records,
-            "excluded_warmup": summary.steady.excluded_warmup,
-            "excluded_implausible": summary.steady.excluded_implausible,
-        },
+        "steady_state": {"rule": STEADY_RULE, **summary.steady._asdict()},
         "training_time_s": summary.training_time_s,
         "parameter_count": summary.parameter_count,
         "metrics": {
@@ -162,7 +155,7 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         "step_times": None if summary.step_times is None else summary.step_times._asdict(),
         "realised": None if summary.realised is None else summary.realised._asdict(),
         "identities": [identity._asdict() for identity in summary.identities],
-        "checkpoints": _checkpoints(summary.checkpoints),
+        "checkpoints": saved and {**asdict(saved), "latest": [one._asdict() for one in saved.latest]},
         "time_to_train_s": summary.time_to_train_s,
         "position": None if summary.position is None else summary.position._asdict(),
         **({} if summary.slow_steps is None else {"slow_steps": _slow(summary.slow_steps)}),
@@ -181,10 +174,6 @@ def _slow(found: SlowSteps) -> Document:
 def _places(summary: Summary, name: str) -> Document:
     places, digits = summary.places.get(name), summary.printed_digits.get(name)
     return {} if places is None else {"places": asdict(places), "printed_digits": digits and digits._asdict()}
-
-
-def _checkpoints(found: Checkpoints | None) -> Document | None:
-    return None if found is None else {**asdict(found), "latest": [saved._asdict() for saved in found.latest]}
 
 
 def _spikes(spikes: Spikes | None) -> Document | None:

@@ -18,11 +18,11 @@ def test_the_lowest_ranks_are_kept() -> None:
 
 def test_what_is_left_out_is_a_problem() -> None:
     many = dict.fromkeys(range(MAX_RANKS + 4), FIGURES)
-    assert [(p.kind, p.detail) for p in left_out(2, [{}, many])] == [
+    assert [(p.kind, p.detail) for p in left_out([], 2, [{}, many])] == [
         ("phases_dropped", "2 phases with the fewest step records were left out"),
         ("ranks_dropped", f"4 of {MAX_RANKS + 4} ranks were left out"),
     ]
-    assert left_out(0, [dict.fromkeys(range(MAX_RANKS), FIGURES)]) == []
+    assert left_out([], 0, [dict.fromkeys(range(MAX_RANKS), FIGURES)]) == []
 
 
 @pytest.mark.parametrize(
