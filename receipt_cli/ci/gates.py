@@ -125,6 +125,12 @@ class LineCount(Limited):
     at_least: int | None
     at_most: int | None
 
+    def is_in(self, line: str) -> bool:
+        """Return whether a line has the text or matches the regular expression."""
+        return (
+            self.contains in line if self.contains is not None else self.matches is not None and bool(self.matches.search(line))
+        )
+
 
 Gate: TypeAlias = Bound | Quantity | Slope | LineCount | Change
 Kind = TypeVar("Kind", Bound, Quantity, Slope, LineCount, Change)

@@ -332,7 +332,9 @@ def quantity_rulings(gates: Gates, measured: Measured | None) -> Iterator[Ruling
     for slope in gates.of_kind(Slope):
         yield _slope(slope, measured, fails)
     lines = gates.of_kind(LineCount)
-    counts: Sequence[tuple[int, int | None] | None] | None = measured.count_lines(lines) if measured and lines else None
+    counts: Sequence[tuple[int, int | None] | None] | None = (
+        measured.count_lines([line.is_in for line in lines]) if measured and lines else None
+    )
     for line, found in zip(lines, counts or [None] * len(lines), strict=True):
         yield _line(line, found, fails)
 

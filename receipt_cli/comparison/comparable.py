@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -161,6 +162,17 @@ def _fields(a: Document, b: Document, policy: Policy) -> Iterator[FieldDifferenc
         if severity == "block" and (left is None or right is None):
             severity = policy.unknown
         yield FieldDifference(place, severity, left, right)
+
+
+_DEGREES = ("data", "tensor", "pipeline", "context")
+"""Degrees of parallelism whose product is the number of ranks."""
+
+
+def count_ranks(document: Document) -> int | None:
+    """Return the number of ranks of a run: as stated, else the product of its degrees of parallelism; None if unknown."""
+    degrees: Mapping[str, int | None] = document["header"]["parallelism"] or {}
+    sizes = [size for kind in _DEGREES if (size := degrees.get(kind)) is not None]
+    return degrees.get("world_size") or (math.prod(sizes) if len(sizes) == len(_DEGREES) else None)
 
 
 def listed(names: Sequence[str]) -> str:

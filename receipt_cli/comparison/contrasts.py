@@ -38,30 +38,14 @@ class Curve:
     """Number of digits with which the values were printed; None if unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class CurveComparison:
-    """Two curves, in base units, at the ``common`` places from ``first`` to ``last``.
+def compare_curves(a: Curve, b: Curve, *, between: bool = False) -> dict[str, Any] | None:
+    """Return the comparison of two curves as JSON values, or None if they share fewer than ``MIN_COMMON`` places.
+
+    ``between``: interpolate b linearly at the places of a; else compare only common places.
 
     ``first_difference`` is the first place with different printed values (None: none); after ``departure`` the smoothed
     difference stays beyond its noise; ``end_delta`` is the mean of b - a over the last tenth of the places, with its 95 %
     interval ``low`` to ``high``, from the steps of these two runs only.
-    """
-
-    common: int
-    first: float
-    last: float
-    first_difference: float | None
-    departure: float | None
-    departure_delta: float | None
-    end_delta: float
-    low: float | None
-    high: float | None
-
-
-def compare_curves(a: Curve, b: Curve, *, between: bool = False) -> CurveComparison | None:
-    """Return the comparison of two curves, or None if they share fewer than ``MIN_COMMON`` places.
-
-    ``between``: interpolate b linearly at the places of a; else compare only common places.
     """
     left, right = _finite(a), _finite(b)
     if between and len(right[0]):
@@ -80,17 +64,17 @@ def compare_curves(a: Curve, b: Curve, *, between: bool = False) -> CurveCompari
     tail = apart[-max(1, len(apart) // _TAIL) :]
     end = mean_spread(tail)
     low, high = interval(end) if end is not None else (None, None)
-    return CurveComparison(
-        common=len(common),
-        first=float(common[0]),
-        last=float(common[-1]),
-        first_difference=float(common[unequal[0]]) if len(unequal) else None,
-        departure=float(common[leaving]) if leaving is not None else None,
-        departure_delta=float(apart[leaving]) if leaving is not None else None,
-        end_delta=float(tail.mean()),
-        low=low,
-        high=high,
-    )
+    return {
+        "common": len(common),
+        "first": float(common[0]),
+        "last": float(common[-1]),
+        "first_difference": float(common[unequal[0]]) if len(unequal) else None,
+        "departure": float(common[leaving]) if leaving is not None else None,
+        "departure_delta": float(apart[leaving]) if leaving is not None else None,
+        "end_delta": float(tail.mean()),
+        "low": low,
+        "high": high,
+    }
 
 
 def _finite(curve: Curve) -> tuple[Floats, Floats]:
@@ -338,7 +322,7 @@ def _curves(a: Run, b: Run, axis: Axis) -> list[dict[str, Any]]:
     for name, curve in a.curves.items():
         compared = compare_curves(curve, b.curves[name], between=axis != "step") if name in b.curves else None
         if compared is not None:
-            comparisons.append({"metric": name, "axis": axis, **asdict(compared)})
+            comparisons.append({"metric": name, "axis": axis, **compared})
     return comparisons
 
 

@@ -1,4 +1,4 @@
-"""Golden curves: what good runs printed step by step, and whether another run prints it again.
+"""Golden curves: what good runs printed step by step, and whether another run or golden document has the same.
 
 The values of one run, or of several that print the same, are exact. Of several that differ a little the tolerance of a step is
 ``spread/1``: ``FAR`` standard deviations of a run around the mean, from the spread of the runs at the steps around it, and half a
@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from receipt_cli.comparison.kinds.contrast import Cells, Reasons, places
 from receipt_cli.comparison.streams import Stream, Streams
 from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import DataError, UsageError
@@ -48,10 +49,8 @@ class System(NamedTuple):
         )
 
     def __str__(self) -> str:
-        known = [str(self.lane)] if self.lane is not None else []
-        known += [str(self.device)] if self.device is not None else []
-        known += [f"{self.world_size} ranks"] if self.world_size is not None else []
-        return ", ".join(known) or "unknown system"
+        ranks = None if self.world_size is None else f"{self.world_size} ranks"
+        return ", ".join(known for known in (self.lane, self.device, ranks) if known is not None) or "unknown system"
 
 
 def make_golden(
@@ -197,8 +196,8 @@ def _held(curve: Mapping[str, Any], stream: Stream | None) -> HeldCurve:
     allowed = np.zeros(len(steps)) if curve["tolerances"] is None else np.array(curve["tolerances"], np.float64)
     if stream is None:
         return HeldCurve(curve["metric"], curve["rule"], 0, 0, len(steps), None, None, [], [], [])
-    places, values = last_of_each(stream.steps, stream.values)
-    common, mine, theirs = np.intersect1d(steps, places, assume_unique=True, return_indices=True)
+    printed_at, values = last_of_each(stream.steps, stream.values)
+    common, mine, theirs = np.intersect1d(steps, printed_at, assume_unique=True, return_indices=True)
     wanted, found, slack = golden[mine], values[theirs], allowed[mine]
     printed = _printing(curve)
     if None not in (printed.decimals, stream.printing.decimals) and printed.decimals != stream.printing.decimals:
@@ -221,3 +220,40 @@ def _printing(curve: Mapping[str, Any]) -> Printing:
     values = np.array(curve["values"], np.float64)
     digits = {"least": min(decimals), "greatest": max(decimals)} if decimals else None
     return Printing.of({"printed_digits": digits}, values)
+
+
+def compare_goldens(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the comparison of two golden documents: their ``curves``, each with the first step at which the values differ.
+
+    Not comparable are documents without a common system, or without a common figure of it.
+    """
+    reasons = Reasons()
+    sides = [{System(**reference["system"]): reference for reference in side["references"]} for side in (a, b)]
+    common = [system for system in sides[0] if system in sides[1]]
+    if not common:
+        reasons.blocking.append("they have no system in common")
+    curves = [curve for system in common for curve in _common_curves(system, sides[0][system], sides[1][system])]
+    if common and not curves:
+        reasons.blocking.append("they have no figure of a system in common")
+    others = [{"system": str(system), "side": "a" if system in sides[0] else "b"}
+              for system in dict.fromkeys([*sides[0], *sides[1]]) if system not in common]  # fmt: skip
+    return {**reasons.document(), "curves": curves, "unmatched": others}
+
+
+def _common_curves(system: System, a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = []
+    theirs = {curve["metric"]: curve for curve in b["curves"]}
+    for mine in a["curves"]:
+        other = theirs.get(mine["metric"])
+        if other is None:
+            continue
+        left, right = places(mine["steps"]), places(other["steps"])
+        cells, first = Cells(), None
+        for step in sorted(left.keys() & right.keys()):
+            values = mine["values"][left[step]], other["values"][right[step]]
+            cells.add(*(float(value) if value not in ("nan", "inf", "-inf") else None for value in values), step=step)
+            if values[0] != values[1] and first is None:
+                first = {"step": step, "a": values[0], "b": values[1]}
+        about = {"system": str(system), "metric": mine["metric"], "a_rule": mine["rule"], "b_rule": other["rule"]}
+        found.append({**about, **cells.document(), "first": first})
+    return found

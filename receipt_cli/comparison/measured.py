@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,18 +21,6 @@ LEAST_VALUES = 8
 """Fewest values of which a percentile or a slope is given."""
 LONGEST_LINE = 1 << 16
 """Characters of a line in which a text is sought."""
-
-
-class Text(Protocol):
-    """A text that a line may have: a part of it, or a regular expression that is searched in it."""
-
-    @property
-    def contains(self) -> str | None:
-        """The part, if it is one."""
-
-    @property
-    def matches(self) -> re.Pattern[str] | None:
-        """The regular expression, if it is one."""
 
 
 class Slope(NamedTuple):
@@ -87,16 +74,18 @@ class Measured:
             return None
         return Slope(float(slopes.mean()), *interval(found), int(steps[0]), int(steps[-1]))
 
-    def count_lines(self, texts: Sequence[Text]) -> list[tuple[int, int | None]] | None:
-        """Return for each text the number of lines that have it, and the first one; None if the log cannot be read again."""
+    def count_lines(self, texts: Sequence[Callable[[str], bool]]) -> list[tuple[int, int | None]] | None:
+        """Return for each text the number of lines that have it, and the first one; None if the log cannot be read again.
+
+        A text is a function that tells whether a line has it.
+        """
         if self.file is None or not Path(self.file).is_file():
             return None
         counts, firsts = [0] * len(texts), list[int | None]([None] * len(texts))
         for number, raw in numbered_lines(Source(self.file), 4 * LONGEST_LINE):
             line = raw.decode("utf-8", "replace").rstrip("\r\n")[:LONGEST_LINE]
-            for place, text in enumerate(texts):
-                inside = text.contains is not None and text.contains in line
-                if inside or (text.matches is not None and text.matches.search(line)):
+            for place, is_in in enumerate(texts):
+                if is_in(line):
                     counts[place] += 1
                     firsts[place] = number if firsts[place] is None else firsts[place]
         return list(zip(counts, firsts, strict=True))

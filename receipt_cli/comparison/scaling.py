@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from receipt_cli.analysis.checks import contradicted_metrics
-from receipt_cli.comparison.comparable import Document, FieldDifference, Policy, judge, listed
+from receipt_cli.comparison.comparable import Document, FieldDifference, Policy, count_ranks, judge, listed
 
 SCHEMA_VERSION = "scaling/1.0"
 Kind = Literal["strong", "weak", "unknown"]
@@ -20,20 +19,9 @@ _GROWING = (
 )  # fmt: skip
 """Fields that follow from the number of devices."""
 _DEVICES = "/header/hardware/accelerators"
-_DEGREES = ("data", "tensor", "pipeline", "context")
-
-
-class _Measure(NamedTuple):
-    """A metric of throughput: of all devices together, or of each."""
-
-    name: str
-    per_device: bool
-
-
-_MEASURES = (
-    _Measure("tokens_per_s", False), _Measure("tokens_per_s_per_device", True), _Measure("samples_per_s", False),
-    _Measure("samples_per_s_per_device", True),
-)  # fmt: skip
+_MEASURES = ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_per_s_per_device")
+"""Metrics of throughput: of all devices together, or of each."""
+_EACH = "_per_device"
 
 
 def scaling(runs: Sequence[tuple[str, Document]], policy: Policy) -> dict[str, Any]:
@@ -57,7 +45,7 @@ def scaling(runs: Sequence[tuple[str, Document]], policy: Policy) -> dict[str, A
         "verdict": "comparable" if because is None else "not_comparable",
         "because": because or f"the runs differ in the number of devices only: {points[0]['devices']} to {points[-1]['devices']}",
         "kind": _kind(named),
-        "metric": None if not points or measure is None else measure.name.removesuffix("_per_device"),
+        "metric": None if not points or measure is None else measure.removesuffix(_EACH),
         "points": points,
         "notes": list(dict.fromkeys(notes)),
     }
@@ -65,15 +53,8 @@ def scaling(runs: Sequence[tuple[str, Document]], policy: Policy) -> dict[str, A
 
 def _devices(document: Document) -> int | None:
     """Return the number of devices of a run: its ranks, else the product of its degrees, else its accelerators."""
-    header = document["header"]
-    degrees: Mapping[str, int | None] = header["parallelism"] or {}
-    if degrees.get("world_size") is not None:
-        return degrees["world_size"]
-    sizes = [size for kind in _DEGREES if (size := degrees.get(kind)) is not None]
-    if len(sizes) == len(_DEGREES):
-        return math.prod(sizes)
-    counts = [entry["count"] for entry in header["hardware"]["accelerators"] or []]
-    return sum(counts) if counts and None not in counts else None
+    counts = [entry["count"] for entry in document["header"]["hardware"]["accelerators"] or []]
+    return count_ranks(document) or (sum(counts) if counts and None not in counts else None)
 
 
 def _unlike(named: Sequence[tuple[str, Document, int | None]], policy: Policy, notes: list[str]) -> str | None:
@@ -102,24 +83,19 @@ def _follows(difference: FieldDifference) -> bool:
     return difference.pointer in _GROWING
 
 
-def _rate(document: Document, measure: _Measure, devices: int) -> float | None:
+def _rate(document: Document, measure: str, devices: int) -> float | None:
     """Return the throughput of all devices of a run: the printed median, or the recomputed one if the log contradicts that."""
     summary = document.get("summary") or {}
-    printed = (summary.get("metrics") or {}).get(measure.name)
-    if printed is not None and (
-        measure.name in contradicted_metrics(summary) or printed["scope"] not in (None, *_scopes(measure))
-    ):
+    printed = (summary.get("metrics") or {}).get(measure)
+    scopes = (None, "device", "rank") if measure.endswith(_EACH) else (None, "global")
+    if printed is not None and (measure in contradicted_metrics(summary) or printed["scope"] not in scopes):
         printed = None
-    found = printed or (summary.get("derived") or {}).get(measure.name)
+    found = printed or (summary.get("derived") or {}).get(measure)
     value: float | None = None if found is None else found["median"]
-    return None if value is None or value <= 0 else value * devices if measure.per_device else value
+    return None if value is None or value <= 0 else value * devices if measure.endswith(_EACH) else value
 
 
-def _scopes(measure: _Measure) -> tuple[str, ...]:
-    return ("device", "rank") if measure.per_device else ("global",)
-
-
-def _points(named: Sequence[tuple[str, Document, int]], measure: _Measure) -> list[dict[str, Any]]:
+def _points(named: Sequence[tuple[str, Document, int]], measure: str) -> list[dict[str, Any]]:
     """Return a point for each number of devices, the fewest first."""
     by_count: dict[int, list[tuple[str, float]]] = {}
     for name, document, devices in named:

@@ -6,15 +6,14 @@ before it, within the combined standard error; other figures are shown and not j
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from receipt_cli.comparison.kinds.evaluations import judge_difference
+from receipt_cli.documents.invariants.evaluation import SCORE_KEY
 
 Row = Mapping[str, Any]
 _PROFILE = ("busy_ratio", "busy_s", "kernel_time_s")
-_OF_SCORE = ("task", "subset", "split", "metric", "filter", "shots")
 
 
 class _Point(NamedTuple):
@@ -88,14 +87,10 @@ def _series(kind: str, key: tuple[Any, ...], points: Sequence[_Point]) -> dict[s
     points = sorted(points, key=lambda p: (p.at or "", -1 if p.step is None else p.step, p.line, p.row["sha256"]))
     steps, files = [point.step for point in points], {point.row["sha256"] for point in points}
     ordered = points[0].at is not None or len(files) == 1 or (None not in steps and len(set(steps)) == len(steps))
-    outcome = difference = None
+    judged: dict[str, Any] = {}
     if len(points) > 1 and ordered and kind == "evaluation":
         before, last = points[-2:]
-        difference = last.value - before.value
-        errors = (before.stderr, last.stderr)
-        combined = math.hypot(*(error for error in errors if error is not None)) if None not in errors else None
-        better = {p.better for p in (before, last) if p.better is not None}
-        outcome = judge_difference(difference, combined, better.pop() if len(better) == 1 else None)
+        judged = judge_difference((before.value, last.value), (before.stderr, last.stderr), (before.better, last.better))
     return {
         "of": dict(zip(_NAMES[kind], key, strict=True)),
         "ordered": ordered,
@@ -105,8 +100,8 @@ def _series(kind: str, key: tuple[Any, ...], points: Sequence[_Point]) -> dict[s
         "steps": steps,
         "times": [point.at for point in points],
         "documents": [point.row["sha256"] for point in points],
-        "difference": difference,
-        "outcome": outcome,
+        "difference": judged.get("difference"),
+        "outcome": judged.get("outcome"),
     }
 
 
@@ -114,7 +109,7 @@ def _scores(row: Row) -> Iterator[tuple[tuple[Any, ...], _Point]]:
     for score in row["scores"] or ():
         if score["value"] is not None:
             step = score["step"] if score["step"] is not None else score["after_step"]
-            key = tuple(score[name] for name in _OF_SCORE)
+            key = tuple(score[name] for name in SCORE_KEY)
             line, better = score["line_number"] or 0, score["higher_is_better"]
             yield key, _Point(row, score["value"], step, line, score["stderr"], better)
     for curve in row["curves"] or ():
@@ -136,5 +131,5 @@ def _ablation(row: Row) -> Iterator[tuple[tuple[Any, ...], _Point]]:
 
 
 _OF_KIND = {"evaluation": _scores, "gpu_profile": _profile, "ablation": _ablation}
-_NAMES = {"evaluation": _OF_SCORE, "gpu_profile": ("label", "figure"), "ablation": ("study", "variant", "metric")}
+_NAMES = {"evaluation": SCORE_KEY, "gpu_profile": ("label", "figure"), "ablation": ("study", "variant", "metric")}
 """Kind → what identifies one of its series."""

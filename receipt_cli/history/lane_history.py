@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from receipt_cli.analysis.checks import contradicted_metrics, healthy, outcome
-from receipt_cli.comparison.comparable import Policy, describe_run
+from receipt_cli.comparison.comparable import Policy, count_ranks, describe_run
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.documents.canonical import run_id, run_time
 from receipt_cli.documents.diff import differences
@@ -40,8 +40,6 @@ LEAST_FINISHED = 8
 """Fewest finished runs of a group without a name in which changes are sought."""
 _SIZED = re.compile(r"\d ?[BM]\b")
 """A size in the name of a model."""
-_DEGREES = ("data", "tensor", "pipeline", "context")
-"""Degrees of parallelism whose product is the number of ranks."""
 _UNNAMED = ("generic", "jsonl")
 """Grammars that name no trainer."""
 
@@ -150,10 +148,8 @@ def describe(document: Document, field: str) -> str | None:
         names = [entry["name"] for entry in header["hardware"]["accelerators"] or ()]
         return " + ".join(names) if names and all(names) else None
     if field == "ranks":
-        degrees = header["parallelism"] or {}
-        sizes: list[Any] = [degrees.get(kind) for kind in _DEGREES]
-        size = degrees.get("world_size") or (None if None in sizes else math.prod(sizes))
-        return None if size is None else str(size)
+        ranks = count_ranks(document)
+        return None if ranks is None else str(ranks)
     value = value_at(document, split_pointer(field))
     return None if value is None else str(value)
 

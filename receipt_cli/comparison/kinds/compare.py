@@ -7,10 +7,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from receipt_cli.comparison.golden import compare_goldens
 from receipt_cli.comparison.kinds.ablations import compare_ablations
 from receipt_cli.comparison.kinds.contrast import Document
 from receipt_cli.comparison.kinds.evaluations import compare_evaluations
-from receipt_cli.comparison.kinds.goldens import compare_goldens
 from receipt_cli.comparison.kinds.profiles import compare_profiles
 from receipt_cli.comparison.load import short_names
 from receipt_cli.documents.schemas import read_version
@@ -33,12 +33,10 @@ RECEIPT = "receipt"
 
 def kinds_of(files: Sequence[str]) -> list[str]:
     """Return the kind of document in each file; ``RECEIPT`` for a log and for a kind without rules. Raises ``InputError``."""
-    return [_kind(None if file == "-" else document_in(file)) for file in files]
-
-
-def _kind(data: bytes | None) -> str:
-    version = read_version(json.loads(data.decode("utf-8-sig")).get("schema_version")) if data is not None else None
-    return version[0] if version is not None and version[0] in _RULES else RECEIPT
+    every = (None if file == "-" else document_in(file) for file in files)
+    stated = ({} if data is None else json.loads(data.decode("utf-8-sig")) for data in every)
+    versions = (read_version(document.get("schema_version")) for document in stated)
+    return [version[0] if version is not None and version[0] in _RULES else RECEIPT for version in versions]
 
 
 def check_alike(files: Sequence[str], kinds: Sequence[str]) -> str:

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from receipt_cli.comparison.kinds.contrast import Document, Reasons, pairs
+from receipt_cli.documents.invariants.evaluation import SCORE_KEY
 
 FAR = 1.96
 """Combined standard errors beyond which a difference is no noise: 95 % of equal models are within."""
-_KEY = ("task", "subset", "split", "metric", "filter")
+_KEY = tuple(name for name in SCORE_KEY if name != "shots")
 _TOTALS = ("step_count", "duration_s", "commits_per_s", "tokens_per_s")
 Score = Mapping[str, Any]
 Key = tuple[Any, ...]
@@ -82,28 +83,20 @@ def _last(document: Document) -> dict[Key, dict[int | None, Score]]:
     """Return key → shots → the last score."""
     found: dict[Key, dict[int | None, Score]] = {}
     step = (document.get("model") or {}).get("step")
-    for score in sorted(document.get("scores", ()), key=_order):
+    order = ("step", "after_step", "line_number")
+    for score in sorted(document.get("scores", ()), key=lambda one: [-1 if one[name] is None else one[name] for name in order]):
         own = score if score["step"] is not None else {**score, "step": step}
         found.setdefault(tuple(score[name] for name in _KEY), {})[score["shots"]] = own
     return found
 
 
-def _order(score: Score) -> tuple[int, ...]:
-    return tuple(-1 if score[name] is None else score[name] for name in ("step", "after_step", "line_number"))
-
-
 def _named(score: Score) -> dict[str, Any]:
-    return {name: score[name] for name in (*_KEY, "shots")}
+    return {name: score[name] for name in SCORE_KEY}
 
 
 def _beside(a: Score, b: Score) -> dict[str, Any]:
     """Return two scores of one key with their difference and how it is judged."""
-    known = a["value"] is not None and b["value"] is not None
-    difference = b["value"] - a["value"] if known else None
-    errors = (a["stderr"], b["stderr"])
-    combined = math.hypot(*errors) if None not in errors else None
-    better = [score["higher_is_better"] for score in (a, b) if score["higher_is_better"] is not None]
-    direction = better[0] if better and len(set(better)) == 1 else None
+    judged = judge_difference(*((a[name], b[name]) for name in ("value", "stderr", "higher_is_better")))
     return {
         **_named(a),
         "shots": a["shots"] if a["shots"] is not None else b["shots"],
@@ -111,10 +104,7 @@ def _beside(a: Score, b: Score) -> dict[str, Any]:
         "b": b["value"],
         "a_stderr": a["stderr"],
         "b_stderr": b["stderr"],
-        "difference": difference,
-        "combined_stderr": combined,
-        "higher_is_better": direction,
-        "outcome": judge_difference(difference, combined, direction),
+        **judged,
         "a_step": _step(a),
         "b_step": _step(b),
         "a_samples": a["sample_count"],
@@ -122,17 +112,25 @@ def _beside(a: Score, b: Score) -> dict[str, Any]:
     }
 
 
-def judge_difference(difference: float | None, combined: float | None, direction: bool | None) -> str:
-    """Return ``equal``, ``noise``, ``better``, ``worse``, ``different`` (no direction is known) or ``not_judged``."""
-    if difference is None:
-        return "not_judged"
+Pair = tuple[float | None, float | None]
+
+
+def judge_difference(values: Pair, errors: Pair, better: Pair) -> dict[str, Any]:
+    """Return the difference of two values, its error, whether ``higher_is_better`` as far as both say it, and the outcome.
+
+    The outcome is ``equal``, ``noise``, ``better``, ``worse``, ``different`` (no direction is known) or ``not_judged``.
+    """
+    difference = values[1] - values[0] if values[0] is not None and values[1] is not None else None
+    combined = math.hypot(errors[0], errors[1]) if errors[0] is not None and errors[1] is not None else None
+    directions = {direction for direction in better if direction is not None}
+    direction = directions.pop() if len(directions) == 1 else None
+    outcome = "not_judged"
     if difference == 0:
-        return "equal"
-    if combined is None:
-        return "not_judged"
-    if abs(difference) <= FAR * combined:
-        return "noise"
-    return "different" if direction is None else "better" if (difference > 0) == direction else "worse"
+        outcome = "equal"
+    elif difference is not None and combined is not None:
+        told = "different" if direction is None else "better" if (difference > 0) == direction else "worse"
+        outcome = "noise" if abs(difference) <= FAR * combined else told
+    return {"difference": difference, "combined_stderr": combined, "higher_is_better": direction, "outcome": outcome}
 
 
 def _step(score: Score) -> int | None:

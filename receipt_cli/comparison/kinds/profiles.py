@@ -102,12 +102,11 @@ def _stalls(a: Document, b: Document) -> list[dict[str, Any]]:
         return []
     sampled = [{not_issued for _, not_issued in side} for side in sides]
     keys = [key for key in dict.fromkeys([*sides[0], *sides[1]]) if all(key[1] in seen for seen in sampled)]
-    found = [{"reason": key[0], "not_issued": key[1], **_share(sides[0].get(key, 0.0), sides[1].get(key, 0.0))} for key in keys]
+    shares = [(*key, *(side.get(key, 0.0) for side in sides)) for key in keys]
+    found = [
+        {"reason": reason, "not_issued": not_issued, "a": a, "b": b, "difference": b - a} for reason, not_issued, a, b in shares
+    ]
     return sorted(found, key=lambda stall: -abs(stall["difference"]))
-
-
-def _share(a: float, b: float) -> dict[str, float]:
-    return {"a": a, "b": b, "difference": b - a}
 
 
 def _lane(a: Document, b: Document, label: str, reasons: Reasons) -> dict[str, Any]:

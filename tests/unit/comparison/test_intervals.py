@@ -145,7 +145,7 @@ class TestCurves:
     def test_of_a_place_that_comes_twice_the_last_value_counts(self) -> None:
         a = Curve([1, 2, 2, 3, 4], [5.0, 9.0, 4.0, 3.0, 2.0])
         found = compare_curves(a, Curve([1, 2, 3, 4], [5.0, 4.0, 3.0, 2.0]))
-        assert (found.common, found.first_difference) == (4, None)
+        assert (found["common"], found["first_difference"]) == (4, None)
 
     def test_what_is_not_finite_is_left_out(self) -> None:
         found = compare_curves(Curve([1, 2, 3, 4, 5], [1, math.nan, 3, 4, math.inf]), Curve([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]))
@@ -154,4 +154,4 @@ class TestCurves:
     def test_a_constant_gap_is_a_departure_from_the_start(self) -> None:
         places = list(range(100))
         found = compare_curves(Curve(places, [5.0] * 100), Curve(places, [5.25] * 100))
-        assert (found.departure, found.departure_delta, found.end_delta) == (0, 0.25, 0.25)
+        assert [found[key] for key in ("departure", "departure_delta", "end_delta")] == [0, 0.25, 0.25]
