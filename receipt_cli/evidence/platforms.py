@@ -6,19 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from receipt_cli.evidence.model import (
-    Job,
-    at,
-    count,
-    first_of,
-    items,
-    memory,
-    second,
-    signalled,
-    stamp,
-    whole,
-    words,
-)
+from receipt_cli.evidence.model import Job, at, count, first_of, items, memory, second, signalled, stamp, whole, words
 
 _LINE = re.compile(r"([A-Za-z_]\w{0,100}) = (.{0,4000})\Z")
 STATES = {1: "Idle", 2: "Running", 3: "Removed", 4: "Completed", 5: "Held", 6: "Transferring Output", 7: "Suspended"}

@@ -7,20 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from receipt_cli.evidence.model import (
-    MAX_NODES,
-    Job,
-    at,
-    count,
-    first_of,
-    items,
-    memory,
-    second,
-    signalled,
-    stamp,
-    whole,
-    words,
-)
+from receipt_cli.evidence.model import MAX_NODES, Job, at, count, first_of, items, memory, second, signalled, stamp, whole, words
 
 ENDED = {
     "COMPLETED": "completed",

@@ -285,7 +285,7 @@ def _rule(name: str, body: Mapping[str, Any], registry: Registry, with_samples: 
     bodies = {str(key): value for key, value in (body.get("fields") or {}).items()}
     fields = LazyFields(bodies, lambda key: make_field(key, bodies[key], registry, below(here, "fields", key)))
     list(fields.values())  # making each field checks it
-    block = body.get("block")
+    block, samples = body.get("block"), (body.get("samples") or ()) if with_samples else ()
     rule = Rule(
         name=name,
         event=body["event"],
@@ -302,7 +302,7 @@ def _rule(name: str, body: Mapping[str, Any], registry: Registry, with_samples: 
         counts=body.get("counts", "step"),
         epochs_from=None if body.get("epochs_from") == "log" else body.get("epochs_from", 1),
         repeats=body.get("repeats", 0),
-        samples=tuple(map(_sample, body.get("samples") or ())) if with_samples else (),
+        samples=tuple(Sample(s["line"], s.get("fields") or {}, s.get("others") or {}) for s in samples),
     )
     for key, target in rule.keyed.keys.items() if rule.keyed else ():
         if target not in fields:
@@ -310,10 +310,6 @@ def _rule(name: str, body: Mapping[str, Any], registry: Registry, with_samples: 
     for missing in sorted(rule.block.requires - set(fields)) if rule.block else ():
         raise here(f"requires the undeclared field {missing!r}", "block")
     return rule
-
-
-def _sample(body: Mapping[str, Any]) -> Sample:
-    return Sample(body["line"], body.get("fields") or {}, body.get("others") or {})
 
 
 def _keyed(noun: type[Keyed], body: Mapping[str, Any] | None) -> Keyed | None:

@@ -9,15 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NoReturn
 
-from receipt_cli.header.values import (
-    LEAVES,
-    MAX_ITEMS,
-    OPEN_MAPS,
-    FactCollector,
-    HeaderFact,
-    checked,
-    is_pointer,
-)
+from receipt_cli.header.values import LEAVES, MAX_ITEMS, OPEN_MAPS, FactCollector, HeaderFact, checked, is_pointer
 from receipt_cli.problems import pointer, split_pointer
 
 _TOP = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -129,8 +130,9 @@ class Verification:
     @property
     def other(self) -> tuple[str, ...]:
         """The inputs that differ from the recorded ones (keys of ``INPUTS``), and ``values`` if anything else differs."""
-        found = [_input_of(difference.pointer) for difference in self.differences]
-        return tuple(name for name in (*INPUTS, "values") if name in found)
+        changed = {re.sub(r"(?<=/)\d+(?=/|\Z)", "{}", difference.pointer) for difference in self.differences}
+        values = () if changed <= set().union(*INPUTS.values()) else ("values",)
+        return (*(name for name, fields in INPUTS.items() if not changed.isdisjoint(fields)), *values)
 
     def document(self) -> dict[str, object]:
         """Return the verification as JSON values."""
@@ -145,11 +147,6 @@ class Verification:
 
 
 _CAPTURED = {True: "changed", False: "as_written", None: "unknown"}
-
-
-def _input_of(pointer: str) -> str:
-    parts = ["{}" if part.isdecimal() else part for part in pointer.split("/")]
-    return next((name for name, fields in INPUTS.items() if "/".join(parts) in fields), "values")
 
 
 def read_receipt(data: bytes, where: str) -> tuple[Document, tuple[Finding, ...]]:
