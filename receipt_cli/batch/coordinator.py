@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from receipt_cli.batch.discovery import Drawn, kind_of
-from receipt_cli.batch.labels import BY_STEM, Labels
+from receipt_cli.batch.discovery import BY_STEM, Drawn, Labels, kind_of
 from receipt_cli.batch.model import Engine, Failure, Identity, LeftOut, Log, Lost, Manner, Report, Task
 from receipt_cli.batch.worker import MANNER, definitions_fingerprint, derive_receipt, identify
 from receipt_cli.errors import ExitCode, ReceiptError
@@ -74,7 +73,12 @@ def rederive(logs: Sequence[Log], batch: Batch) -> Rederived:
 
     Raises ``OutputError`` if the store cannot be written, and ``BatchStopped``, also while reports are made.
     """
-    return _Run(logs, batch).start()
+    run = _Run(logs, batch)
+    identities, failures, left_out = run.identities()
+    if batch.root and not batch.compare:
+        run.check_store()
+        note_root(batch.store, batch.root)
+    return Rederived(left_out, run.reports(identities, failures))
 
 
 class _Run:
@@ -98,15 +102,7 @@ class _Run:
         for record in self.quarantined.values():
             self.keys_of.setdefault(record.path, []).append(record.key)
 
-    def start(self) -> Rederived:
-        """Hash the logs, and return the lazy reports."""
-        identities, failures, left_out = self._identities()
-        if self.batch.root and not self.batch.compare:
-            self._check_store()
-            note_root(self.batch.store, self.batch.root)
-        return Rederived(left_out, self._reports(identities, failures))
-
-    def _identities(self) -> tuple[_Identities, dict[int, Failure], tuple[LeftOut, ...]]:
+    def identities(self) -> tuple[_Identities, dict[int, Failure], tuple[LeftOut, ...]]:
         """Return the identity of each log, or its failure, by position; and the files that are not logs."""
         identities = _Identities(len(self.logs))
         failures: dict[int, Failure] = {}
@@ -119,7 +115,7 @@ class _Run:
             else:
                 identities.add(at, *known)
         if unknown:
-            self._check_store()
+            self.check_store()
         for at, answer in self._work("reading", identify, unknown, self.logs.__getitem__):
             if isinstance(answer, LeftOut):
                 left_out.append(answer)
@@ -132,7 +128,7 @@ class _Run:
                 failures[at] = _failure(answer)
         return identities, failures, tuple(sorted(left_out, key=lambda each: each.name))
 
-    def _reports(self, identities: _Identities, failures: dict[int, Failure]) -> Iterator[Report]:
+    def reports(self, identities: _Identities, failures: dict[int, Failure]) -> Iterator[Report]:
         try:
             firsts, others = identities.firsts()
             waiting = bytearray(len(self.logs))
@@ -144,7 +140,7 @@ class _Run:
                     early[at] = replace(done, identity=identities.get(at))
             todo = array("q", (at for at in firsts if waiting[at]))
             if todo:
-                self._check_store()
+                self.check_store()
 
             def task(at: int) -> Task:
                 logs = tuple(self.logs[each] for each in (at, *others.get(at, ())))
@@ -225,7 +221,7 @@ class _Run:
             return
         place = self.batch.labels.place(log.name)
         if bytes.fromhex(sha256 + place.key) not in self.placed or not self.known.is_placed(sha256, place):
-            self._check_store()
+            self.check_store()
             write_place(self.store.root, self.store.scratch, sha256, place)
             self.known.note_placed(sha256, place)
 
@@ -252,7 +248,7 @@ class _Run:
         sha256 = identity.sha256 if identity is not None else None
         record = Quarantined(log.name, sha256, log.size_bytes, failure.exit_code, failure.error, failure.why)
         if not self.batch.compare:
-            self._check_store()
+            self.check_store()
             self.store.quarantine(record)
             if sha256 is not None and failure.exit_code == ExitCode.BUG:  # other failures are cheap to retry, and may succeed
                 self.known.note_log(_with_times(sha256, log), KnownLog(0, False))
@@ -271,7 +267,7 @@ class _Run:
             self.store.release(key)
             del self.quarantined[key]
 
-    def _check_store(self) -> None:
+    def check_store(self) -> None:
         """Raise ``OutputError`` early if the store is not writable, not after an hour of work."""
         if not self.batch.compare and not self.checked:
             self.store.check_writable()

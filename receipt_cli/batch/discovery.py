@@ -1,20 +1,24 @@
-"""Find the logs of an archive in files, folders, patterns and URLs, ordered by name; keep them in little memory."""
+"""Find the logs of an archive in files, folders, patterns and URLs, ordered by name; name their runs by their paths."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import glob
 import os
 import re
 import stat
+import string
 import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path, PurePath
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Generic, TypeVar, overload
 
 from receipt_cli.batch.model import LeftOut, Log, Reason
@@ -22,6 +26,8 @@ from receipt_cli.batch.remote import SETTLED_S, find_remote, is_url
 from receipt_cli.errors import InputError, UsageError, system_errors
 from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import HEAD_BYTES, document_kind, has_log_name
+from receipt_cli.redaction.mask import mask_secrets
+from receipt_cli.store.places import FIELDS, Place
 
 T = TypeVar("T", covariant=True)
 _TEXT = ("utf-8", "surrogatepass")
@@ -290,3 +296,94 @@ def _name(path: str, base: str) -> str:
     """Return the path below ``base``, with ``/``, as text that is valid in every document."""
     name = PurePath(os.path.relpath(path, base)).as_posix() if base else Path(path).as_posix()
     return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+PARTS = ("path", "dir", "parent", "file", "stem")
+_STEM = {"name": "{stem}"}
+_MAX_TEXT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A line of a mapping file: values for logs whose path matches ``pattern``."""
+
+    pattern: str
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Templates by field, and the rules of a mapping file, which take precedence.
+
+    A template may contain ``{path}`` (below the archive's root), ``{dir}`` (its folder), ``{parent}`` (that folder's name),
+    ``{file}`` and ``{stem}`` (the file name without suffixes). Raises ``UsageError`` for any other part.
+    """
+
+    templates: Mapping[str, str]
+    rules: Sequence[Rule] = ()
+
+    def __post_init__(self) -> None:
+        for field, template in self.templates.items():
+            try:
+                parts = [part for _, part, spec, _ in string.Formatter().parse(template) if part is not None or spec]
+            except ValueError as error:
+                raise UsageError(f"--{field} is not a valid template", where=template, why=str(error)) from error
+            wrong = next((part for part in parts if part not in PARTS), None)
+            if wrong is not None:
+                known = ", ".join(f"{{{part}}}" for part in PARTS)
+                raise UsageError(f"--{field} has no part {{{wrong}}}", where=template, why=f"the parts are {known}")
+
+    def place(self, name: str) -> Place:
+        """Return the place of the log ``name``, its path below the archive's root, or its URL."""
+        parts = _name_parts(name)
+        values: dict[str, str] = {}
+        for field in FIELDS:
+            rule = next((r for r in self.rules if field in r.values and fnmatchcase(name, r.pattern)), None)
+            template = self.templates.get(field) or _STEM.get(field)
+            if rule is not None:
+                values |= {field: rule.values[field], f"{field}_source": "mapping"}
+            elif template is not None and (text := template.format(**parts).strip(" /")):
+                source = "template" if field in self.templates else "stem"
+                values |= {field: mask_secrets(text)[:_MAX_TEXT], f"{field}_source": source}
+        return Place(name, **values)
+
+
+BY_STEM = Labels({})
+"""Names are the stems of file names; there are no lanes and presets."""
+
+
+def read_mapping(path: str) -> list[Rule]:
+    """Return the rules of a CSV file with a column ``path`` (may be a pattern) and any of name, lane and preset.
+
+    For each field the first matching line counts. Raises ``InputError``.
+    """
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file, strict=True)
+            columns = rows.fieldnames or ()
+            if "path" not in columns or not set(columns) & set(FIELDS):
+                why = f"the first line has {', '.join(map(str, columns)) or 'nothing'}"
+                raise InputError("a mapping needs the columns path and one of name, lane and preset", where=path, why=why)
+            return [_rule(row) for row in rows if row["path"]]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise InputError("cannot read the mapping", where=path, why=why) from error
+
+
+def _rule(row: Mapping[str, str | None]) -> Rule:
+    values = {field: mask_secrets(text)[:_MAX_TEXT] for field in FIELDS if (text := (row.get(field) or "").strip())}
+    return Rule(str(row["path"]), values)
+
+
+@lru_cache(maxsize=1024)
+def _name_parts(name: str) -> dict[str, str]:
+    path = PurePosixPath(name)
+    parent = path.parent
+    folder = str(parent)
+    return {
+        "path": name,
+        "dir": "" if folder == "." else folder,
+        "parent": parent.name,
+        "file": path.name,
+        "stem": PurePosixPath(unpacked(path.name)).stem or path.name,
+    }

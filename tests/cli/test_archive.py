@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from receipt_cli.batch.coordinator import Batch, rederive
-from receipt_cli.batch.discovery import moment, walk
-from receipt_cli.batch.labels import Labels, read_mapping
+from receipt_cli.batch.discovery import Labels, moment, read_mapping, walk
 from receipt_cli.batch.model import Manner
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.store.files import Store

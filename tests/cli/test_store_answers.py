@@ -44,8 +44,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def store(archive: Path) -> Path:
     from receipt_cli.batch.coordinator import Batch, rederive
-    from receipt_cli.batch.discovery import walk
-    from receipt_cli.batch.labels import Labels
+    from receipt_cli.batch.discovery import Labels, walk
 
     from .test_archive import Here
 

@@ -36,8 +36,7 @@ COMMANDS = {
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An archive of two logs, and its store in ``store`` beside them."""
     from receipt_cli.batch.coordinator import Batch, rederive
-    from receipt_cli.batch.discovery import walk
-    from receipt_cli.batch.labels import Labels
+    from receipt_cli.batch.discovery import Labels, walk
 
     from .test_archive import Here
 

@@ -14,8 +14,7 @@ from typing import Annotated, Literal
 from receipt_cli.authoring.site_search import find_site
 from receipt_cli.batch.coordinator import Batch
 from receipt_cli.batch.coordinator import rederive as derive_all
-from receipt_cli.batch.discovery import moment, read_list, walk
-from receipt_cli.batch.labels import Labels, read_mapping
+from receipt_cli.batch.discovery import Labels, moment, read_list, read_mapping, walk
 from receipt_cli.batch.model import REASONS, Engine, Manner, Report, Tally, find_causes, left_out_report, report_document
 from receipt_cli.batch.pool import LocalPool
 from receipt_cli.batch.remote import is_url
