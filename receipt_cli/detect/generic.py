@@ -95,18 +95,18 @@ def vocabulary_of(site: Site) -> Vocabulary:
 
 
 def learn_streams(
-    streams: Sequence[Stream], vocabulary: Vocabulary, lacking: list[Lack], quoted: Set[int] = frozenset()
+    streams: Sequence[Stream], vocabulary: Vocabulary, lacking: list[Lack], quoted: Set[int] = frozenset(), least: int = 0
 ) -> Learned | None:
     """Return the rules learned from ``streams``, which were read before; None if nothing is learned.
 
-    The ``quoted`` lines are skipped. If nothing is learned, ``lacking`` receives what the nearest records lacked. Raises
-    ``InputError``, also if the streams cannot be read again or have changed.
+    The ``quoted`` lines are skipped. ``least``: see ``learn``. If nothing is learned, ``lacking`` receives what the nearest
+    records lacked. Raises ``InputError``, also if the streams cannot be read again or have changed.
     """
     from receipt_cli.learn.learned import learn  # needed for unknown logs only
 
     best: Learned | None = None
     for stream in streams:  # one by one: counters restart in each
-        learned = _reread([stream], lambda again: learn(_blocks(again[0], quoted), vocabulary, lacking))
+        learned = _reread([stream], lambda again: learn(_blocks(again[0], quoted), vocabulary, lacking, least))
         best = learned if best is None else best
         if learned is not None and learned.sure:
             return learned
@@ -193,7 +193,8 @@ def read_generically(
     base = [chosen.grammar for chosen in detection.chosen]
     ambiguous = any(grammar.layer != "benchmark" for grammar in base)
     try:
-        learned = learn_streams(streams, vocabulary, lacking, _aside(first, gathered, quoted))
+        quoted_lines = _aside(first, gathered, quoted)
+        learned = learn_streams(streams, vocabulary, lacking, quoted_lines, least if rival else 0)
         if learned is None:
             return None
         if (ambiguous and not learned.sure) or (rival and learned.steps < least):

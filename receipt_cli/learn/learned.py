@@ -120,14 +120,18 @@ def _mine(blocks: Iterable[bytes], vocabulary: Vocabulary) -> _Mined:
     return _Mined(log, decide(explanations, log), bars, several, begun, saved, miner.records)
 
 
-def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] | None = None) -> Learned | None:
+def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] | None = None, least: int = 0) -> Learned | None:
     """Mine a log for the records of its training. Reads ``blocks`` once; the result does not depend on how they are cut.
 
-    Where nothing is learned, ``lacking`` is given what the nearest records lacked.
+    Where nothing is learned, ``lacking`` is given what the nearest records lacked. If each kind of records has fewer than
+    ``least``, the rules have a sample of their records and no pattern: the caller wants none of them.
     """
     mined = _mine(blocks, vocabulary)
     log, decision, bars = mined.log, mined.decision, mined.bars
     groups = [each.group for each in decision.chosen if each.group is not None]
+    if groups and max(group.count for group in groups) < least:
+        few = (Induced("train_step", {"event": "step"}, "", group, group.main.shape.samples[:1]) for group in groups)
+        return Learned(tuple(few), mined.records, (), needs_steps=False, sure=False)
     rules = _steps(groups, [*log.readings], vocabulary) if groups else [rule for each in decision.chosen for rule in each.rules]
     mains = [group.main for group in groups]
     if not rules:
