@@ -280,7 +280,8 @@ def _bare_pair(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[
 
     A share of what was validated may stand between: ``Train 0.27 | Val~20% 0.11``.
     """
-    if any({*name.spelled} & {"loss", *vocabulary.scores} or name.words in vocabulary.loss for name in names):
+    called = vocabulary.scores | {"loss"}
+    if any(not called.isdisjoint(name.spelled) or name.words in vocabulary.loss for name in names):
         return names
     plain = [c.kind == NUMBER and not c.integer and n.unit is None for c, n in zip(shape.columns, names, strict=True)]
     one = [at for at, name in enumerate(names) if plain[at] and name.words in vocabulary.training]
@@ -344,9 +345,9 @@ def read_role(name: Name, kind: str, vocabulary: Vocabulary) -> Role | None:
         trained = [w for w in words if w not in vocabulary.training]
         mean = MEAN + SMOOTH * is_mean(name, vocabulary)
         for base, spelled in ((0, words), (PLAIN, trained), (mean, own)):
-            for rank, spelling in enumerate(vocabulary.loss):
-                if sorted(spelled) == sorted(spelling.split()):
-                    return Role(LOSS, base + rank, "loss")
+            rank = vocabulary.loss_ranks.get(tuple(sorted(spelled)))
+            if rank is not None:
+                return Role(LOSS, base + rank, "loss")
     return _by_unit(name, vocabulary) or _other(name, own, vocabulary)
 
 

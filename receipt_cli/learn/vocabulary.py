@@ -53,6 +53,7 @@ class Vocabulary:
         if found is None:
             raise AttributeError(name)
         words: frozenset[str] = found
+        self.__dict__[name] = words
         return words
 
     def spelled(self, text: str) -> str:
@@ -90,6 +91,12 @@ class Vocabulary:
         if len(line) > MAX_SECTION or "=" in line.strip("= \n") or words & (self.training | self.closing):
             return 0
         return not re.search(r"\d", line) or not (words & self.scores or "loss" in words or re.search(r"\d\.\d", line))
+
+    @cached_property
+    def loss_ranks(self) -> Mapping[tuple[str, ...], int]:
+        """The words of each name of a loss, in alphabetic order, and how sure the name is: 0 the surest."""
+        ranked = [(tuple(sorted(name.split())), rank) for rank, name in enumerate(self.loss)]
+        return dict(reversed(ranked))
 
     @cached_property
     def ascii_words(self) -> frozenset[str]:
