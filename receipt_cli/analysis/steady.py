@@ -56,5 +56,5 @@ def steady_records(records: Records) -> tuple[Mask, SteadyState]:
 
 
 def plausible(name: str, values: Floats) -> Floats:
-    """Return the possible values of a metric: no share of the peak is above 1."""
+    """Return the values without those that the metric cannot have: a share of the peak is at most 1."""
     return values[~(values > 1)] if name in RATIOS else values

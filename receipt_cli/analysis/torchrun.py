@@ -57,7 +57,7 @@ def _verdict(head: int, ranks: Hits, codes: Hits, hosts: Hits | None) -> Verdict
 
 
 def failed_ranks(body: SegmentBody) -> list[Verdict]:
-    """Return the summary's entry of each failed rank, in log order."""
+    """Return what torchrun's printed summary of a failure says of each failed rank, in log order."""
     hits = body.markers
     ranks, codes = hits.get(RANK), hits.get(EXIT_CODE)
     if ranks is None or codes is None:

@@ -84,7 +84,7 @@ class Course:
 
 
 def course(series: Series, name: str) -> Course:
-    """Return the course of a metric over the steady step records, and other records from their start on.
+    """Return steps and values of a metric: of the steady step records, and of all other records since the first of these.
 
     If several ranks print it between steps, the one with most values counts, the lowest on a tie.
     """

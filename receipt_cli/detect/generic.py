@@ -35,7 +35,7 @@ from receipt_cli.io.source import Source, Stream
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Lack, Problem, pointer
 from receipt_cli.records.envelope import behind_heads, plain
-from receipt_cli.records.heuristics import STEP_LINE
+from receipt_cli.records.heuristics import STEP_LINE, TRAINING_LINE, TRAINING_WORDS
 from receipt_cli.records.split import normalise
 from receipt_cli.scan.columns import RuleColumns
 from receipt_cli.scan.engine import Engine
@@ -308,7 +308,7 @@ def _engine(
 
 
 def _grammar(definition: dict[str, Any], base: Sequence[Grammar], vocabulary: Vocabulary) -> Grammar:
-    """Return the induced grammar with the rules of ``base``, without the steps of trainers."""
+    """Return the induced grammar plus the rules of the grammars ``base`` but for those that read the step lines of a trainer."""
     induced = build_grammar(definition, WHERE, vocabulary.sha256)
     taken = ((g, r) for g in base for r in g.rules if r.event != "step" or g.layer in ("library", "benchmark"))
     kept = [replace(r, name=f"{g.id}{BESIDE}{r.name}") for g, r in taken]
@@ -449,13 +449,6 @@ _DRAWN = compile_later(rb"(?i)\d/\d+ \[[^\]\r\n]{0,200}?loss[ :=]{1,3}[-+]?[\d(n
 """A progress bar that shows a loss."""
 _LOSS = compile_later(rb"(?i)\d[^\r\n]{0,200}?(?<![A-Za-z])loss[ :=]{1,3}[-+]?[\d(n]")
 """A loss behind a number."""
-_TRAINS = compile_later(
-    rb"(?i)(?<![A-Za-z])train(?:ing)?(?![A-Za-z])[^\r\n]{0,40}?(?<![\w.-])(?:step|iter(?:ation)?|epoch|episode|update)s?\b"
-    rb"[ :=#(\[]{0,3}\d[^\r\n]{0,200}?[A-Za-z][ :=]{1,3}[-+]?\d"
-)
-"""A counter and another value behind the word for training: the record of a stage that prints no loss."""
-_SAID = (b"step", b"iter", b"epoch", b"batch", b"loss", b"train")
-"""Words of which each such record has one."""
 
 
 def training_unread(
@@ -472,10 +465,10 @@ def training_unread(
     forms: dict[bytes, list[tuple[int, bytes]]] = {}
     for number, record in records[-(behind or 0) :]:
         said = normalise(record).lower()
-        if not any(word in said for word in _SAID):
+        if not any(word in said for word in TRAINING_WORDS):
             continue
         text = plain(record + b"\n")[:-1]
-        if any(form.search(text) is not None for form in (STEP_LINE, _DRAWN, _LOSS, _TRAINS)) and not _evaluates(text):
+        if any(form.search(text) is not None for form in (STEP_LINE, _DRAWN, _LOSS, TRAINING_LINE)) and not _evaluates(text):
             forms.setdefault(shape_of(behind_heads(text)), []).append((number, text))
     for found in forms.values():
         counter = _counter([text for _, text in found]) if len(found) >= FEWEST else []
@@ -489,7 +482,7 @@ def training_unread(
             fields = ["/checks/completed", *([pointer("summary", "steps", "last")] if drawn else [])]
             step = last.step if last is not None else None
             goes_on = bool(counter) and step is not None and 0 < counter[0] - step <= 2 * (counter[1] - counter[0])
-            if counter and _TRAINS.search(found[0][1]) is not None:
+            if counter and TRAINING_LINE.search(found[0][1]) is not None:
                 fields += [pointer("summary", "steps", name) for name in ("record_count", "last")]
             if last is not None and (another or goes_on):
                 ends = ("first", "last") if another else ("last",)

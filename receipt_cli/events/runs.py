@@ -39,8 +39,9 @@ RESULTS = ("eval", "end")
 
 
 class ReadEvents(NamedTuple):
-    """The ``table`` of all records, the ``problems`` of naming cells, how many rows without an opening line have none of these
-    (``more``), and the ``ledger``, which counts cells."""
+    """The ``table`` of all records, the ``problems`` of cells without a name, and the ``ledger``: how many cells were read.
+
+    ``more``: how many further rows without an opening line are in no problem."""
 
     table: EventTable
     problems: list[Problem]

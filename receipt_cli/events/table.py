@@ -797,7 +797,7 @@ class EventTable:
         return self.of(changed)
 
     def moved(self, at: Integers) -> EventTable:
-        """Return the table as a log of its own, with its records at the positions ``at``."""
+        """Return a log of its own with the records of this table, each at its new position (``at``)."""
         order = np.argsort(at, kind="stable")
         place_of = np.empty(len(order), np.int64)
         place_of[order] = np.arange(len(order))

@@ -11,6 +11,7 @@ import logging
 import os
 import posixpath
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
@@ -47,19 +48,24 @@ def export_to_mlflow(run: ExportedRun, path: Path) -> str:
         raise OutputError("is a directory, not a file", where=str(path))
     make_folder(path.parent)
     try:
-        client = client_type(tracking_uri=f"sqlite:///{path.resolve()}")
-        experiment = _experiment(client, run, path)
-        known = client.search_runs([experiment], f"tags.`{_RUN_TAG}` = '{run.identity}'")
-        for earlier in known:
-            if earlier.info.status != "RUNNING":
-                why = f"as {earlier.info.run_id}"
-                raise OutputError("this run is already in the database", where=str(path), why=why, try_="name another file")
-            client.delete_run(earlier.info.run_id)  # left by an interrupted export
-        _write(client, experiment, run)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # SQLAlchemy's about MLflow, which no user can mend
+            _add(client_type(tracking_uri=f"sqlite:///{path.resolve()}"), run, path)
     except (failure, OSError) as error:
         why = str(error).strip().split("\n")[0]
         raise OutputError("MLflow cannot write", where=str(path), why=why) from error
     return f"open it: mlflow ui --backend-store-uri {quote(f'sqlite:///{path.resolve()}')}"
+
+
+def _add(client: MlflowClient, run: ExportedRun, path: Path) -> None:
+    experiment = _experiment(client, run, path)
+    known = client.search_runs([experiment], f"tags.`{_RUN_TAG}` = '{run.identity}'")
+    for earlier in known:
+        if earlier.info.status != "RUNNING":
+            why = f"as {earlier.info.run_id}"
+            raise OutputError("this run is already in the database", where=str(path), why=why, try_="name another file")
+        client.delete_run(earlier.info.run_id)  # left by an interrupted export
+    _write(client, experiment, run)
 
 
 def _loaded() -> tuple[type[MlflowClient], type[Exception]]:

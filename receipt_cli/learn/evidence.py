@@ -226,7 +226,7 @@ def _is_other(group: Group, than: Group) -> bool:
 
 
 def _cut(group: Group, log: Log) -> float:
-    """Return whether as many records of the log end where their loss should stand."""
+    """Return whether at least as many lines of the log as ``group`` has records end where their loss should be."""
     return sum(r.shape.count for r in log.readings if _lacks_loss(r, log.vocabulary)) >= group.count
 
 
@@ -373,7 +373,7 @@ def _metrics(group: Group, _: Log) -> float:
 
 
 def _unpaired(e: Explanation, _: Log) -> bool:
-    """Return whether there are more lines that count than lines of values behind them, or fewer."""
+    """Return whether the number of lines with a counter differs from the number of lines with values that follow them."""
     counts = {rule.count for rule in e.rules if rule is e.records or "loss" in rule.fields}
     return e.kind == LINES and len(counts) > 1
 

@@ -242,7 +242,7 @@ def _is_total(shape: Shape, names: Sequence[Name], number: int, vocabulary: Voca
 
 
 def _in_company(names: Sequence[Name], shape: Shape, vocabulary: Vocabulary) -> list[Name]:
-    """Return the names as those beside them tell: a name printed again behind one of an evaluation is of it.
+    """Return the names, each changed as those beside it tell: a name that comes again after one of an evaluation is of it, too.
 
     ``Acc 0.5 Loss 2.1 | Val Acc 0.4 Loss 2.3``; ``T_loss`` and ``V_loss``; the total of several losses.
     """
@@ -374,7 +374,7 @@ def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
 
 
 def counter_of(words: Sequence[str], vocabulary: Vocabulary) -> Role | None:
-    """Return the counter that ``words`` end with, where nothing before them makes it another number."""
+    """Return the counter that the last of ``words`` names; None if a word before it makes it another number (``eval step``)."""
     if len(words) > 1 and words[-1] in vocabulary.numbered:
         words = words[:-1]
     apart = set(words[:-2]) & vocabulary.foreign or set(words) & vocabulary.foreign - {"current", "num"}

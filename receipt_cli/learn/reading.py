@@ -62,12 +62,12 @@ class Reading:
 
     @cached_property
     def against(self) -> frozenset[str]:
-        """What speaks against them: the names of the evidence."""
+        """The names of the evidence that these are no records of training."""
         return frozenset((*self.doubts, *(name for name, holds in CONTRARY.items() if holds(self))))
 
     @property
     def plain(self) -> bool:
-        """True where a figure speaks for these records, and nothing against them; a loss that nothing counts may be one."""
+        """Whether a figure tells that these are records of training, and no evidence is against that but a missing counter."""
         return bool(self.figure) and self.against <= {"uncounted"}
 
     @property
@@ -106,7 +106,7 @@ def _figures_of_steps(r: Reading) -> bool:
 
 
 def _figures_of_epochs(r: Reading) -> bool:
-    """Return whether parts of a loss stand on records of epochs, or a perplexity, or a likelihood, that varies."""
+    """Return whether records, one for each epoch, print parts of a loss, or a perplexity or likelihood that varies."""
     told = [at for at, role in r.roles.items() if role.metric == "perplexity" or "likelihood" in r.names[at].words]
     varies = any(r.shape.columns[at].varies for at in told[:1])
     headed = r.counter.epoch is None and r.counter.heading is not None

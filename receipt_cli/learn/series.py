@@ -61,7 +61,7 @@ def find_groups(readings: Iterable[Reading]) -> list[Group]:
 
 
 def read_shapes(shapes: Iterable[Shape], vocabulary: Vocabulary) -> list[Reading]:
-    """Return how the records of each shape are read beside the others."""
+    """Return a reading of the records of each shape, chosen with regard to all shapes of the log."""
     return in_context([read_shape(shape, vocabulary) for shape in shapes], vocabulary)
 
 

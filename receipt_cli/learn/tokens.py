@@ -329,7 +329,7 @@ class Looks:
         self.known: dict[bytes, Looked] = {}
 
     def look(self, masked: bytes, record: bytes) -> Looked:
-        """Return what a record shows that is not known; ``masked`` is the record with each digit as 0."""
+        """Return the form of a record that looks like none before, and the headings in it; ``masked``: with each digit as 0."""
         at = core_start(record)  # the name of a logger or of a service is no word of the line
         seen = masked[at : at + MAX_SEEN]
         told = not self._words.isdisjoint(_WORD.findall(seen.lower())) or bool(_DASHES.search(seen) and _RULED.search(seen))

@@ -62,7 +62,14 @@ STEP_LINE = compile_later(
     rb"(?i)(?<![\w.-])(?:step|iter(?:ation)?|epoch|batch)s?\b[ \t\f\v:=#(\[]{0,6}\d[^\n\r]{0,200}?"
     rb"(?:loss|\blr|learning[ _]rate|acc(?:uracy)?|ppl|/s(?:ec)?|eta)\b[ :=(]{0,4}[-+]?[\d(n]"
 )
+TRAINING_LINE = compile_later(
+    rb"(?i)(?<![A-Za-z])train(?:ing)?(?![A-Za-z])[^\r\n]{0,40}?(?<![\w.-])(?:step|iter(?:ation)?|epoch|episode|update)s?\b"
+    rb"[ :=#(\[]{0,3}\d[^\r\n]{0,200}?[A-Za-z][ :=]{1,3}[-+]?\d"
+)
+"""A counter and another value behind the word for training: the record of a stage that prints no loss."""
 _STEP_WORDS = (b"step", b"iter", b"epoch", b"batch")
+TRAINING_WORDS = (*_STEP_WORDS, b"loss", b"train")
+"""Each record of a training has one of these words."""
 _METRIC_WORDS = (*_STEP_WORDS, b"loss", b"lr", b"acc", b"ppl", b"tok", b"mfu")
 """Words that begin such lines: the pattern is tried only at them."""
 MAX_SEEN = 3

@@ -207,7 +207,7 @@ _VALID_DOCUMENT = f"FROM {DOCUMENTS} WHERE refusal IS NULL"
 
 
 def _of(kind: str, columns: Sequence[Column]) -> tuple[tuple[Column, ...], str]:
-    """Return the columns and the statement of the documents of a kind."""
+    """Return the columns and the SQL query of the view that lists the documents of a kind."""
     every = (FILE_KEY[1], *ABOUT, *columns)
     return every, f"SELECT {names_of(every)} {_VALID_DOCUMENT} AND kind = '{kind}'"
 
@@ -215,7 +215,7 @@ def _of(kind: str, columns: Sequence[Column]) -> tuple[tuple[Column, ...], str]:
 def _within(
     kind: str, field: str, columns: Sequence[Column], who: Sequence[Column] = _OF_DOCUMENT
 ) -> tuple[tuple[Column, ...], str]:
-    """Return the columns and the statement of a list inside the documents of a kind."""
+    """Return the columns and the SQL query of the view of a list inside the documents of a kind."""
     return entries(f"{_VALID_DOCUMENT} AND kind = '{kind}'", field, who, columns)
 
 

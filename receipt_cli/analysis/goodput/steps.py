@@ -92,7 +92,9 @@ def settle(marks: Sequence[Mark], start: float, end: float, working: float, tall
 
 
 def _shared(free: float, marks: Sequence[Mark], clocks: Sequence[float], working: float, grain: float) -> dict[str, float]:
-    """Return the ``free`` seconds of each class, as their lines divide a gap: a line ends the time of its class.
+    """Divide the ``free`` seconds of a gap between two records among the classes of the lines in it; return the seconds by class.
+
+    A line ends the time of its class.
 
     ``clocks`` are the stamps of the records and lines. The time after the last line is of its class, too. The steps are in the
     first or the last stretch, whichever fits best, else in both. A class without time before its lines is unknown: a line that

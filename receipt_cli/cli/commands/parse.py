@@ -248,7 +248,7 @@ def _follow(
 
 
 def _check_folder(output: Path) -> None:
-    """Refuse an output that could not be written at the end: a pipe can be read only once."""
+    """Raise an error, before the log is read, if the folder of ``output`` cannot be written to; a pipe can be read only once."""
     folder = output.absolute().parent
     if not folder.is_dir():
         raise OutputError("cannot write", where=str(output), why=f"there is no folder {folder}")
