@@ -222,7 +222,7 @@ def explain(
 
 
 def _is_other(group: Group, than: Group) -> bool:
-    return group is not than and group.main.plain
+    return group is not than and group.main.plain and not group.against
 
 
 def _cut(group: Group, log: Log) -> float:
@@ -384,6 +384,7 @@ EVIDENCE: Mapping[str, Measure] = {
     "losses_elsewhere": lambda e, log: math.log2(max(1, log.losses(e) / max(1, e.count))),
     "metrics": _of(_metrics),
     **{name: _told_against(name) for name in (*CONTRARY, *DOUBTS)},
+    "rare_beginning": _of(lambda group, _: "rare_beginning" in group.against),
     "counted_above": _of(_counted_above),
     "few": _of(lambda group, log: not _enough(group, log.readings, log.vocabulary)),
     "start_value": _of(lambda group, _: _lags(group) and not _shown_before(group)),

@@ -180,3 +180,13 @@ def in_turn(heads: Shape, records: Shape, *, again: int = 0) -> bool:
     steps = [b - a for a, b in pairwise([0, *before])]
     once_more = sum(not step for step in steps)
     return once_more <= spare and all(step <= 1 + max(0, lacking) + once_more for step in steps)
+
+
+def beginning(reading: Reading) -> tuple[bytes, ...]:
+    """Return the long words before the first counter, or metric if none counts; those of a bar in front are left out."""
+    first = min(reading.counter.places or list(reading.roles)[:1], default=0)
+    texts = reading.shape.literals[reading.glued + 1 if reading.glued < first else 0 : first + 1]
+    return tuple(word for text in texts for word in _LONG_WORD.findall(text.lower()))
+
+
+_LONG_WORD = re.compile(rb"[a-z]{3,}")

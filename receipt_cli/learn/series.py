@@ -17,7 +17,7 @@ from receipt_cli.learn.counting import (
     Counter,
     first_epoch,
 )
-from receipt_cli.learn.headings import find_headings, in_turn
+from receipt_cli.learn.headings import beginning, find_headings, in_turn
 from receipt_cli.learn.reading import FIGURES, Reading
 from receipt_cli.learn.readings import leave_out_errors, read_shape
 from receipt_cli.learn.shapes import MAX_HERALDS, Shape
@@ -32,6 +32,9 @@ class Group:
     """Readings of one kind of record: the same words up to the counter, whatever fields follow."""
 
     readings: list[Reading] = field(default_factory=list)
+
+    against: frozenset[str] = frozenset()
+    """What the records of another group say against these."""
 
     @cached_property
     def main(self) -> Reading:
@@ -55,9 +58,8 @@ def find_groups(readings: Iterable[Reading]) -> list[Group]:
     for reading in readings:
         if reading.figure:
             against = frozenset[str]() if reading.plain else reading.against
-            key = (reading.family, against, reading.apart)
-            groups.setdefault(key, Group()).readings.append(reading)
-    return [part for group in groups.values() for part in _launches(group)]
+            groups.setdefault((reading.family, against, reading.apart), Group()).readings.append(reading)
+    return [part for group in groups.values() for found in _by_beginnings(group) for part in _launches(found)]
 
 
 def read_shapes(shapes: Iterable[Shape], vocabulary: Vocabulary) -> list[Reading]:
@@ -74,6 +76,27 @@ def in_context(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Read
         out = set(map(id, doubt(told, vocabulary)))
         told = [replace(reading, doubts=(*reading.doubts, name)) if id(reading) in out else reading for reading in told]
     return told
+
+
+RARE = 10
+"""A beginning that fewer than one in so many records has, where half of them share another one, is not that of the kind."""
+
+FEWEST = 3
+"""Records of a kind that show how most of them begin."""
+
+
+def _by_beginnings(group: Group) -> list[Group]:
+    """Return the group, or apart the records that other words precede than nearly all: another model's, or an old log's."""
+    begun: dict[tuple[bytes, ...], list[Reading]] = {}
+    for reading in group.readings:
+        begun.setdefault(beginning(reading), []).append(reading)
+    counts = {words: sum(r.shape.count for r in readings) for words, readings in begun.items()}
+    most = max(counts.values())
+    if 2 * most < group.count or group.count < FEWEST:
+        return [group]
+    kept = [words for words, count in counts.items() if count == most or (count > 1 and count * RARE >= group.count)]
+    parts = [Group([r for r in group.readings if (beginning(r) in kept) == rare]) for rare in (True, False)]
+    return [parts[0], *([replace(parts[1], against=frozenset({"rare_beginning"}))] if parts[1].readings else [])]
 
 
 def _launches(group: Group) -> list[Group]:
