@@ -209,7 +209,7 @@ class _Sweep:
         return self.found
 
     def _changing(self) -> Integers:
-        """Return the rows (ascending) that may begin or end a phase; add the figures of companion records to their step records."""
+        """Return the rows (ascending) that may begin or end a phase; companions give their figures to the step records."""
         events = self.events
         if not len(events):
             return np.empty(0, np.int64)

@@ -86,7 +86,7 @@ def _is_counted(reading: Reading) -> bool:
 
 
 def _rises(reading: Reading, at: int) -> bool:
-    """Return whether a column goes up; one without a name must seldom go back, because it may be the number of a rank or a device."""
+    """Return whether a column goes up; one without a name must seldom go back: it may be the number of a rank or device."""
     column = reading.shape.columns[at]
     told = bool(reading.names[at].words) or column.kind == FRACTION
     return column.rises > 0 and (told or column.drops * SELDOM <= column.count)

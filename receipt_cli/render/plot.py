@@ -235,7 +235,7 @@ _MANY = "+"
 
 @dataclass(frozen=True, slots=True)
 class OverlaidRun:
-    """The curves of a run by metric. If it has none, ``why`` is the reason. ``last``: the last values of metrics without a curve."""
+    """The curves of a run by metric. ``why``: the reason if it has none. ``last``: the last values of metrics without a curve."""
 
     name: str
     curves: Mapping[str, Curve]

@@ -138,7 +138,7 @@ class RowTexts:
         self.which.extend(self._ours(Cells.read("q", which), forms))
 
     def _ours(self, which: Cells[int], forms: list[str]) -> Cells[int]:
-        """Return the numbers that forms have in this table; ``which`` are their numbers in ``forms``, the list of another table."""
+        """Return the numbers of forms in this table; ``which`` are their numbers in ``forms``, the list of another table."""
         shared = min(len(forms), len(self.forms))
         alike = self.forms[:shared] == forms[:shared]
         ours = array("q", map(self._number, forms[shared:] if alike else forms))
