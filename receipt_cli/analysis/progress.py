@@ -333,8 +333,6 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
         named = event if event.step is not None else named
         since = named is not None and (last is None or named.at > last.at)
         step, previous = _step(named if named is not None and since else event, last, evals), before
-        if step is None and last is None:  # it tells where checkpoints will go
-            continue
         before = -1 if last is None else last.at, step
         seconds = event.metrics.get(DURATION)
         one = Saved(step, event.line, seconds if is_time(seconds) else None)
@@ -344,7 +342,7 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
         if one.duration_s is None and median_step_s is not None and grain is not None and last is not None:
             one = one._replace(duration_s=_inferred(last, _record(phase.every, number), between, median_step_s, grain))
         saved.append(one)
-    return _ledger(saved, lines[-1], phase.every) if saved else None
+    return _ledger(saved, lines[-1], phase.every)
 
 
 def _record(table: EventTable, number: int) -> Row | None:

@@ -133,14 +133,6 @@ def test_lines_about_one_checkpoint_count_once() -> None:
     assert (found["count"], found["last_step"]) == (1, 5)
 
 
-@pytest.mark.parametrize("saved", ["", "INFO: Saving the model to out/best.pth\n"])
-def test_a_line_before_the_first_record_tells_only_where_checkpoints_go(saved: str) -> None:
-    epochs = [f"Epoch[{n}] done. Loss: {9 / n:.3f}, Acc: {50 + n:.3f}%, Lr: 1.04e-04\n" for n in range(1, 9)]
-    log = "INFO: Saving model in the path :./logs/net/\n" + "".join(epochs[:5]) + saved + "".join(epochs[5:])
-    found = receipt_of(log)["summary"]["checkpoints"]
-    assert (found and (found["count"], found["last_step"])) == ((1, 5) if saved else None)
-
-
 @pytest.mark.parametrize("count", [30, 300])
 def test_a_rank_that_is_slower_straggles(count: int) -> None:
     lines = [
