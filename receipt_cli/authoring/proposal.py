@@ -23,10 +23,10 @@ from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.grammar.parse import build_grammar, load_grammar
 from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.io.source import Progress, Source, Stream
-from receipt_cli.learn.between import find_heading
 from receipt_cli.learn.emit import Induced
 from receipt_cli.learn.learned import Learned
 from receipt_cli.learn.overview import survey
+from receipt_cli.learn.progress import find_heading
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.problems import Lack
 from receipt_cli.records.split import normalise

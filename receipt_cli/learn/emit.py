@@ -15,7 +15,8 @@ from receipt_cli.learn.names import LOSS, METRIC, OTHERS, PART, Role, counter_of
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.series import Group
 from receipt_cli.learn.shapes import INDENT, MAX_SAMPLES, Column, Shape
-from receipt_cli.learn.tokens import BAR, FRACTION, MAX_CORE, NOTHING, NUMBER, ORDINALS, RATE, SCALED
+from receipt_cli.learn.tokens import BAR, FRACTION, MAX_CORE, NOTHING, NUMBER, ORDINALS, RATE, SCALED, read_token
+from receipt_cli.learn.vocabulary import one_of
 
 _POWER = r"(?:[eE][-+]?\d++)?+"
 _NUMBER = rf"[-+]?(?:\d++(?:\.\d++|\.(?=[eE]))?+{_POWER}|\.\d++{_POWER}|(?i:nan|inf(?:inity)?))"
@@ -80,6 +81,11 @@ class Induced:
         """The declared fields."""
         found: Mapping[str, Any] = self.body["fields"]
         return found
+
+    def allows(self, found: Any) -> bool:
+        """False for a match in which a counter is below the least value that it may have."""
+        least = {name: spec["at_least"] for name, spec in self.fields.items() if "at_least" in spec}
+        return all(found[name] is None or (read_token(found[name]).value or 0) >= value for name, value in least.items())
 
 
 def literal(text: bytes) -> str:
@@ -157,7 +163,7 @@ def metric_cell(reading: Reading, at: int, role: Role, taken: Iterable[str], cal
 
     ``called``: the name of its field; else the metric, or a name like the printed one.
     """
-    column, name = reading.shape.columns[at], reading.names[at]
+    column, name, times = reading.shape.columns[at], reading.names[at], reading.vocabulary.times
     units = {token.unit for token in column.values if token.kind == NUMBER}
     number = GROUPED_TEXT if column.grouped else _NUMBER
     called = called or role.metric or field_name(name.text or name.behind or name.before, taken)
@@ -166,7 +172,9 @@ def metric_cell(reading: Reading, at: int, role: Role, taken: Iterable[str], cal
     if role.unit == "si":
         pattern, spec = rf"(?P<{called}>{number}[KkMGBT]?+){UNIT}", {**spec, "printed_in": "si"}
     elif len(units) > 1:
-        return None
+        if role.unit not in times.values() or not units <= {*times} - {"ns"}:
+            return None
+        pattern, spec = rf"(?P<{called}>{number}[ \t]?{one_of(units)})", {**spec, "printed_in": "suffix"}
     else:
         glued = next(iter(units), "")
         if glued and name.follows is not None and not name.follows.startswith(glued.lower()):
@@ -273,7 +281,7 @@ def samples_of(shapes: Sequence[Shape], made: Induced) -> list[bytes]:
     for turn in range(MAX_SAMPLES):
         for shape in sorted(shapes, key=lambda shape: (-shape.count, shape.first)):
             found = compiled.search(shape.samples[(turn + 1) // 2 * (-1) ** turn % len(shape.samples)])
-            text = found.group().rstrip() if found is not None else b""
+            text = found.group().rstrip() if found is not None and made.allows(found) else b""
             if text and text not in picked and len(text) <= MOST_SAMPLE:
                 picked.append(text)
     return picked[:4]

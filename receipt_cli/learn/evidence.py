@@ -26,7 +26,7 @@ from receipt_cli.learn.shapes import EVERY
 from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
 
-RECORDS, LINES, ROWS, BAR = "records", "records over several lines", "rows of a table", "a bar"
+RECORDS, LINES, ROWS = "records", "records over several lines", "rows of a table"
 """Kinds of explanations."""
 
 
@@ -207,7 +207,7 @@ def _precedes(group: Group, plain: Group, vocabulary: Vocabulary) -> bool:
 
 
 def explain(
-    readings: Sequence[Reading], rules: Mapping[str, Sequence[Induced]], bars: bool, vocabulary: Vocabulary
+    readings: Sequence[Reading], rules: Sequence[Induced], bars: bool, vocabulary: Vocabulary
 ) -> tuple[list[Explanation], Log]:
     """Return the explanations of a log, each kind of records one and those that ``rules`` read, and what they are weighed by."""
     groups = find_groups(readings)
@@ -216,7 +216,7 @@ def explain(
     grouped = {id(r.shape): r for group in groups for r in group.readings}
     told = [grouped.get(id(reading.shape), reading) for reading in readings]
     found = [Explanation(ROWS if group.main.shape.header else RECORDS, group) for group in groups]
-    found += [Explanation(kind, rules=tuple(made)) for kind, made in rules.items() if made]
+    found += [Explanation(LINES, rules=tuple(rules))] if rules else []
     others = (g for g in groups if any(_precedes(g, plain, vocabulary) for plain in groups if _is_other(plain, g)))
     return found, Log(told, groups, vocabulary, bars, frozenset(id(r) for group in others for r in group.readings))
 

@@ -215,24 +215,11 @@ def _results(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Readin
     """Doubt losses of several runs without a counter: one of each, of several processes, or beside a counter that is still."""
     epochs = [(r.shape, r.shape.columns[r.counter.epoch]) for r in readings if r.counter.epoch is not None]
     still = [shape for shape, column in epochs if column.count > 1 and not (column.rises or column.drops)]
-    again = [r.shape for r in readings if _begins_again(r)]
     uncounted = [r for r in readings if r.counter.mode == ABSENT and r.loss is not None]
     processes = set[bytes]().union(*(r.shape.writers for r in uncounted))
-    several = [r for r in uncounted if any(in_turn(s, r.shape) for s in still) or any(_beside(s, r.shape) for s in again)]
+    several = [r for r in uncounted if any(in_turn(s, r.shape) for s in still)]
     several += [r for r in uncounted if _of_each_run(r, vocabulary)]
     return several + [r for r in uncounted if r.shape.writers and len(processes) > 1]
-
-
-def _begins_again(reading: Reading) -> bool:
-    """Return whether a line without a loss counts steps, and from the start again: another launch's."""
-    step = reading.counter.step if reading.counter.mode in (GLOBAL, UNNUMBERED) and reading.counter.epoch is None else None
-    return step is not None and reading.loss is None and not reading.bar and reading.shape.columns[step].drops > 0
-
-
-def _beside(shape: Shape, records: Shape) -> bool:
-    """Return whether about as many records of one shape stand among those of another."""
-    alike = max(shape.count, records.count) <= 2 * min(shape.count, records.count)
-    return alike and shape.first < records.last and records.first < shape.last
 
 
 def _of_each_run(reading: Reading, vocabulary: Vocabulary) -> bool:
