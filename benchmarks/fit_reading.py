@@ -42,7 +42,7 @@ GENERIC = ROOT / WHERE
 AGAINST, SURE = -8.0, 30.0
 PRIOR = {
     **dict.fromkeys(EVIDENCE, (AGAINST, SURE)),
-    **{name: (weight, SURE) for name, weight in zip(FIGURES, (4.0, 3.0, 3.0, 2.0, 1.0, 1.0), strict=True)},
+    **{name: (weight, SURE) for name, weight in zip(FIGURES, (4.0, 3.0, 3.0, 2.0, 1.0, 1.0, 1.0), strict=True)},
     **dict.fromkeys(("losses_elsewhere", "shown_before"), (-1.0, 1.0)),
     **{"records": (0.2, 1.0), "metrics": (0.1, 1.0), "uncounted": (-2.5, SURE), "notice": (-2.5, SURE)},
 }

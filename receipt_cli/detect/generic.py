@@ -377,15 +377,15 @@ BETWEEN = ("min", "max", "mean", "median")
 def _left_out(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned) -> Iterator[Problem]:
     """Yield the problem of records whose leading words differ from those of the learned rules.
 
-    If they are at steps of their own, none of which a rule reads, they may be the rule's: it names the figures that they would
-    change.
+    If several of them are at steps of their own, none of which a rule reads, they may be the rule's: it names the figures that
+    they would change.
     """
     if not learned.foreign:
         return
     fields: dict[str, None] = {}
     for rule, columns, read in _read_steps(engine, body, grammar):
         for left in learned.foreign:
-            if left.rule == rule.name and left.places and read.isdisjoint(left.places):
+            if left.rule == rule.name and len({*left.places}) > 1 and read.isdisjoint(left.places):
                 fields |= dict.fromkeys(_fields(rule, columns, read, left.places))
     detail = f"{sum(left.records for left in learned.foreign)} records with other leading words were left out"
     excerpt = learned.foreign[0].sample.decode("utf-8", "replace")
@@ -430,8 +430,6 @@ def _fields(rule: Rule, columns: RuleColumns, read: Places, unread: Sequence[tup
     """Yield the figures that records at ``unread`` places change, inside the training or at its ends."""
     ends = [*(["last"] if max(unread) > max(read) else []), *(["first"] if min(unread) < min(read) else [])]
     yield from (pointer("summary", "steps", name) for name in ("record_count", *ends))
-    if "epoch_number" in columns.numbers:
-        yield from (pointer("summary", "metrics", "epoch", key) for key in (*ends, *BETWEEN))
     for name in columns.numbers:
         block, metric = rule.fields[name].target if name in rule.fields else ("", "")
         if block in ("metric", "other"):

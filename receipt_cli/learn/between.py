@@ -17,7 +17,7 @@ from receipt_cli.learn.names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS, 
 from receipt_cli.learn.progress import heading_rule
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.readings import without
-from receipt_cli.learn.series import Group
+from receipt_cli.learn.series import Group, is_first_batch
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import FRACTION, NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -192,7 +192,7 @@ def _graded(reading: Reading, vocabulary: Vocabulary) -> list[int]:
 
 def _counts_batches(reading: Reading, vocabulary: Vocabulary) -> bool:
     """True for a bar, and for a record with a counter of steps that begins again, or always is the first."""
-    if reading.bar:
+    if reading.bar or is_first_batch(reading, vocabulary):
         return True
     for column, name in zip(reading.shape.columns, reading.names, strict=True):
         again = column.rises > column.drops > 0 and (column.kind == FRACTION or name.words.split()[-1:] != ["epoch"])
@@ -287,7 +287,9 @@ def induce_lines(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[In
         companion = induce(Group([values]), "train_values", ())
         if opening is None or companion is None:
             continue
-        opened = rule("train_step", "step", [(opening.shape, counters_of(opening, opening.counter))])
+        alike = [r for r in without(readings, [opening]) if _begins_as(r, opening) and r.loss is None and not r.evaluation]
+        lines = [opening, *(replace(r, counter=opening.counter) for r in alike)]
+        opened = rule("train_step", "step", [(r.shape, counters_of(r, opening.counter)) for r in lines])
         announced = opening.counter.heading
         heading = heading_rule(announced) if announced is not None else None
         if opened is None or (announced is not None and heading is None):
@@ -295,18 +297,31 @@ def induce_lines(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[In
         companion.body["companion"], companion.group, companion.count = True, None, values.shape.count
         if opening.counter.mode == PER_EPOCH and not opening.counter.epochs_from:
             opened.body["epochs_from"] = 0
-        more = induce_companions(Training.of(Group([opening])), companion, without(readings, [opening, values]), vocabulary)
+        more = induce_companions(Training.of(Group(lines)), companion, without(readings, [opening, *alike, values]), vocabulary)
         return [*([heading] if heading is not None else []), opened, companion, *more]
     return []
 
 
+def _begins_as(reading: Reading, opening: Reading) -> bool:
+    """Return whether two lines are the same up to what counts."""
+    last = max(opening.counter.places)
+    return reading.shape.texts(last + 1) == opening.shape.texts(last + 1) and len(reading.shape.columns) > last
+
+
 def opens(reading: Reading, values: Reading, vocabulary: Vocabulary) -> bool:
     """Return whether a line counts and has no loss, stands before the first line of values, and is as frequent."""
-    kinds = {role.kind for role in reading.roles.values()}
+    shape, kinds = reading.shape, {role.kind for role in reading.roles.values()}
     plain = reading.counter.mode in (GLOBAL, PER_EPOCH) and kinds.isdisjoint((LOSS, VALIDATION_LOSS))
     if not plain or reading.counter.tentative or reading.evaluation or reading.bar or values.shape.count < vocabulary.min_records:
         return False
-    return in_turn(reading.shape, values.shape)
+    often = (
+        not reading.roles and vocabulary.min_records <= shape.count and shape.count // 2 <= values.shape.count <= shape.count + 1
+    )
+    return in_turn(shape, values.shape) or (often and 0 < values.shape.first - shape.first <= GAP)
+
+
+GAP = 64
+"""Most records between a line that counts and a line of its values: the other lines of the record."""
 
 
 def _beside(reading: Reading, training: Training, vocabulary: Vocabulary) -> str:

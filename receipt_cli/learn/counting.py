@@ -109,6 +109,8 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
 
     step = min(steps, key=surest)
     found = _by_step(shape, step, epoch)
+    if not names[step].text and shape.literals[step + 1].strip() == b"(" and found.mode == PER_EPOCH:
+        found = replace(found, mode=UNNUMBERED)  # ``[640/60000 (1%)]`` counts samples
     return replace(found, tentative=step not in counting and step in few)
 
 
@@ -159,6 +161,13 @@ def shows_share(shape: Shape) -> bool:
 def is_full(column: Column) -> bool:
     """True for ``14/14`` in every record: a bar that is printed when it is full."""
     return column.kind == FRACTION and all(t.total is None or t.value == t.total for t in column.values)
+
+
+def passes_of(column: Column) -> int | None:
+    """Return the total of the first of two full bars that take turns, ``391/391`` and ``100/100``: training, then a test."""
+    totals = [int(token.total) for token in column.values if token.total is not None]
+    turns = len(totals) == len(column.values) and len(set(totals)) == 2 and all(a != b for a, b in pairwise(totals))
+    return totals[0] if turns and len(totals) > 2 and not column.grouped else None
 
 
 def _counts(shape: Shape, at: int, vocabulary: Vocabulary) -> bool:

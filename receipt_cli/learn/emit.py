@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.grammar.parse import PARTS
-from receipt_cli.learn.counting import EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, Counter, counted_unit, glued_bar
+from receipt_cli.learn.counting import EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, Counter, counted_unit, glued_bar, passes_of
 from receipt_cli.learn.names import LOSS, METRIC, OTHERS, PART, Role, counter_of
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.series import Group
@@ -37,6 +37,8 @@ MIN_GATE = 4
 MOST_BRANCHES = 64
 """Templates of one rule."""
 MOST_BARE = 24
+OPEN = b"\0"
+"""The last literal of a template behind which anything may stand."""
 MOST_SAMPLE = 1500
 COUNTERS = ("epoch", "epoch_number", "epoch_step", "step")
 """The fields that say where a record is, the slowest first."""
@@ -152,8 +154,9 @@ def counter_cell(column: Column, number: str, total: str | None, *, done: bool =
 
 
 def full_counter(column: Column) -> Cell:
-    """Return how ``14/14`` is read: a bar of an epoch that is full."""
-    whole = _WHOLE_GROUPED if column.grouped else _WHOLE
+    """Return how ``14/14`` is read: a bar of an epoch that is full; of two passes in turn, that of the first."""
+    passes = passes_of(column)
+    whole = str(passes) if passes is not None else _WHOLE_GROUPED if column.grouped else _WHOLE
     pattern = rf"(?P<epoch_step>{whole})[ \t]*+/{_BLANKS}(?P<epoch_steps>(?P=epoch_step))(?!\.?\d)"
     return Cell(pattern, {"epoch_step": {"type": "integer"}, "epoch_steps": {"type": "integer"}})
 
@@ -185,11 +188,11 @@ def metric_cell(reading: Reading, at: int, role: Role, taken: Iterable[str], cal
     return Cell(rf"(?:{pattern}|{_MISSING})" if missing else pattern, {called: spec})
 
 
-def counters_of(reading: Reading, counter: Counter) -> dict[int, Cell]:
-    """Return how the counters are read, by their places."""
+def counters_of(reading: Reading, counter: Counter, idle: bool = False) -> dict[int, Cell]:
+    """Return how the counters are read, by their places. ``idle``: at 0 nothing is done yet."""
     columns, mode, step, epoch = reading.shape.columns, counter.mode, counter.step, counter.epoch
     found: dict[int, Cell] = {}
-    bar = partial(counter_cell, done=reading.bar, lags=reading.lags)
+    bar = partial(counter_cell, done=reading.bar or (idle and mode == GLOBAL), lags=reading.lags)
     numbered = step is not None and columns[step].kind == NUMBER  # without a total, the pair of them orders the records
     if mode == GLOBAL and step is not None:
         found[step] = bar(columns[step], "step", None if counter.of_epoch else "planned_steps")
@@ -219,7 +222,7 @@ def line(shape: Shape, cells: Mapping[int, Cell], until: int | None = None) -> s
         if at == until:
             return pattern
     cut = any(len(core) >= MAX_CORE - 1 for core in shape.samples)
-    return pattern + (r"[^\n]*+" if cut else literal(shape.literals[-1].rstrip()) + r"[ \t]*+$")
+    return pattern + (r"[^\n]*+" if cut or shape.literals[-1] == OPEN else literal(shape.literals[-1].rstrip()) + r"[ \t]*+$")
 
 
 def gates(shapes: Sequence[Shape], early: int = 0) -> list[str]:
@@ -287,18 +290,35 @@ def samples_of(shapes: Sequence[Shape], made: Induced) -> list[bytes]:
     return picked[:4]
 
 
+def before_training(group: Group) -> bool:
+    """True where step 0 of a counter by tens has only a learning rate: a setting from before training."""
+    main = group.main
+    step = main.counter.step
+    rates = {role.metric for role in main.roles.values() if role.metric is not None}
+    if step is None or rates != {"learning_rate"} or any(role.kind == PART for role in main.roles.values()):
+        return False
+    firsts = [r.shape.columns[r.counter.step].first for r in group.readings if r.counter.step is not None]
+    return 0 in firsts and (main.shape.columns[step].stride or 1) > 1
+
+
 def induce(group: Group, name: str, others: Sequence[Reading]) -> Induced | None:
     """Return the rule that reads a group, and those ``others`` that begin alike and add figures; None if none fits."""
     main = group.main
     members = [main, *(r for r in sorted(group.readings, key=lambda r: (-r.shape.count, r.shape.first)) if r is not main)]
-    members += [r for r in (kin(main, other) for other in others) if r is not None]
+    if any(_torn(main.shape, other.shape) for other in others):
+        return None  # lines are cut at the width of a screen
+    alike = [r for r in (kin(main, other) for other in others) if r is not None]
+    if not all(_fits(main, other) for other in alike):
+        return None  # nothing on the line parts them
+    members += alike
     known: dict[str, tuple[str, Spec]] = {}
     found: list[tuple[Reading, Mapping[int, Cell]]] = []
+    idle = before_training(group)
     for reading in members:
         counter = replace(main.counter, step=reading.counter.step, epoch=reading.counter.epoch)
         if (counter.step is None, counter.epoch is None) != (main.counter.step is None, main.counter.epoch is None):
             counter = reading.counter
-        cells = counters_of(reading, counter)
+        cells = counters_of(reading, counter, idle)
         taken = {name for cell in cells.values() for name in cell.fields}
         for at, role in {**reading.roles, **(bare_figures(reading) if reading is main else {})}.items():
             key = role.metric or reading.names[at].words
@@ -379,6 +399,13 @@ def _unread(main: Reading, cells: Mapping[int, Cell], others: Iterable[Reading])
     return found
 
 
+def _torn(shape: Shape, other: Shape) -> bool:
+    """Return whether records of one shape are those of the other without the first letters of a word."""
+    before = shape.words_before(other) or other.words_before(shape) or b""
+    begun = min((each.literals[0].strip() for each in (shape, other)), key=len)
+    return before[-1:].isalpha() and begun[:1].isalpha()
+
+
 def _is_cut(shape: Shape, other: Shape) -> bool:
     """Return whether records of ``other`` are those of ``shape``, cut at a place before their end."""
     end = len(other.columns)
@@ -407,10 +434,12 @@ def kin(main: Reading, other: Reading) -> Reading | None:
     """Return ``other`` read as ``main`` is, if its records begin as those do, with the same counters, and have their figures."""
     counting = main.counter.places
     last = max(counting, default=main.loss if main.loss is not None else -1)
+    if main.bar and (behind := _behind_bar(main, other)) is not None:
+        return behind
     begun = last >= 0 and main.shape.texts(last + 1) == other.shape.texts(last + 1)
     if not begun or len(other.shape.columns) <= last or other.shape.indented != main.shape.indented:
         return None
-    if other.apart or not _one_total(main, other, last):
+    if "first_batches" in other.doubts or other.apart or not _one_total(main, other, last):
         return None
     own = {word for text in main.shape.literals for word in re.findall(rb"[a-z]+", text.lower())}
     new = {word.decode() for text in other.shape.literals for word in re.findall(rb"[a-z]+", text.lower()) if word not in own}
@@ -422,6 +451,26 @@ def kin(main: Reading, other: Reading) -> Reading | None:
     if new & main.vocabulary.evaluation or not roles:
         return None
     return replace(other, counter=main.counter, roles=roles)
+
+
+def _behind_bar(main: Reading, other: Reading) -> Reading | None:
+    """Return the part of ``other`` that is the bar of ``main``, if another record stands behind it on the line."""
+    one, two, end = main.shape, other.shape, len(main.shape.columns)
+    if (
+        one.texts(end) != two.texts(end)
+        or len(two.columns) <= end
+        or not two.literals[end].startswith(one.literals[end].rstrip() or b"\0")
+    ):
+        return None
+    shape = replace(two, columns=two.columns[:end], literals=[*two.literals[:end], OPEN])
+    return replace(other, shape=shape, names=other.names[:end], counter=main.counter, roles=main.roles, glued=-1)
+
+
+def _fits(main: Reading, other: Reading) -> bool:
+    """Return whether records of ``other`` may be of the series of ``main``: few of its positions are taken."""
+    places = main.counter.places
+    rows = [set(zip(*(r.shape.columns[at].numbers for at in places), strict=True)) for r in (main, other)]
+    return not other.evaluation or rows[0].isdisjoint(rows[1])
 
 
 def bare_figures(main: Reading) -> dict[int, Role]:
@@ -443,10 +492,6 @@ def bare_figures(main: Reading) -> dict[int, Role]:
     return found
 
 
-def _differ_by_words(shape: Shape, other: Shape) -> bool:
-    return shape.words_before(other) is not None or other.words_before(shape) is not None
-
-
 class Foreign(NamedTuple):
     """Records with other words before them than those of a rule, which are not read: one of them, and how many there are.
 
@@ -460,7 +505,7 @@ class Foreign(NamedTuple):
 
 
 def foreign(rule: Induced, others: Iterable[Reading]) -> list[Foreign]:
-    """Return the records of ``others`` that are those of the ``rule`` with words before them, or without some.
+    """Return the records of ``others`` that are those of the ``rule`` with other words before them.
 
     Not of records that count nothing: they are another kind of line of the same program.
     """
@@ -469,7 +514,7 @@ def foreign(rule: Induced, others: Iterable[Reading]) -> list[Foreign]:
     for reading in others:
         shape = reading.shape
         moving = shape.count <= 2 or any(c.rises or c.drops for c in shape.columns if c.integer)
-        if moving and not reading.evaluation and any(_differ_by_words(shape, r.shape) for r in readings):
+        if moving and not reading.evaluation and any(shape.words_before(r.shape) is not None for r in readings):
             rows = zip(*(shape.columns[at].numbers for at in rule.counting), strict=True)
             places = [tuple(value for value in row if value is not None) for row in rows]
             found.append(Foreign(rule.name, shape.samples[0], shape.count, places))

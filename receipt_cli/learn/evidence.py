@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from receipt_cli.learn.between import opens
-from receipt_cli.learn.counting import ABSENT, EPOCHS, FEW, GLOBAL, PER_EPOCH
+from receipt_cli.learn.counting import ABSENT, EPOCHS, FEW, GLOBAL, PER_EPOCH, drawn_steps
 from receipt_cli.learn.emit import Induced
 from receipt_cli.learn.headings import counted_values
 from receipt_cli.learn.names import LOSS, METRIC, SCORE
@@ -26,7 +27,7 @@ from receipt_cli.learn.shapes import EVERY
 from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
 
-RECORDS, LINES, ROWS = "records", "records over several lines", "rows of a table"
+RECORDS, LINES, ROWS, BAR = "records", "records over several lines", "rows of a table", "a bar"
 """Kinds of explanations."""
 
 
@@ -99,6 +100,8 @@ class Explanation:
         """Return whether at most one of the two can be right: their records mix, and both have a loss or their results differ."""
         (first, last), (begin, end) = self.span, other.span
         losses = all(e.group is None or e.group.main.loss is not None for e in (self, other))
+        if self.group is not None and other.group is not None and self.sure and other.sure and not among(self.group, other.group):
+            return False
         return first <= end and begin <= last and (losses or self.outcome != other.outcome)
 
 
@@ -207,7 +210,7 @@ def _precedes(group: Group, plain: Group, vocabulary: Vocabulary) -> bool:
 
 
 def explain(
-    readings: Sequence[Reading], rules: Sequence[Induced], bars: bool, vocabulary: Vocabulary
+    readings: Sequence[Reading], rules: Mapping[str, Sequence[Induced]], bars: bool, vocabulary: Vocabulary
 ) -> tuple[list[Explanation], Log]:
     """Return the explanations of a log, each kind of records one and those that ``rules`` read, and what they are weighed by."""
     groups = find_groups(readings)
@@ -216,7 +219,7 @@ def explain(
     grouped = {id(r.shape): r for group in groups for r in group.readings}
     told = [grouped.get(id(reading.shape), reading) for reading in readings]
     found = [Explanation(ROWS if group.main.shape.header else RECORDS, group) for group in groups]
-    found += [Explanation(LINES, rules=tuple(rules))] if rules else []
+    found += [Explanation(kind, rules=tuple(made)) for kind, made in rules.items() if made]
     others = (g for g in groups if any(_precedes(g, plain, vocabulary) for plain in groups if _is_other(plain, g)))
     return found, Log(told, groups, vocabulary, bars, frozenset(id(r) for group in others for r in group.readings))
 
@@ -248,6 +251,13 @@ MANY = 4
 """So many times the records of one kind are too many to be what a few scores stand for."""
 
 
+def among(group: Group, others: Group) -> bool:
+    """Return whether records of a group stand among others, in more than one place if these or the group have several."""
+    places = [sorted(place for r in each.readings for place in r.shape.places) for each in (others, group)]
+    gaps = {bisect_left(places[0], place) for place in places[1]} - {0, len(places[0])}
+    return len(gaps) > (min(map(len, places)) > MANY)
+
+
 def _is_outnumbered(group: Group, readings: Sequence[Reading]) -> bool:
     """Return whether the records of a group have only scores, and many more of another kind count with figures that move."""
     others = without(readings, group.readings) if group.main.figure not in STRONG or group.main.against else []
@@ -268,7 +278,7 @@ def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -
         if any(b < a for (_, a), (_, b) in pairwise(seen)):
             return False
         if rises < 2 or group.count < vocabulary.min_records:
-            return _rich(group, readings) or _unambiguous(group, readings, rises)
+            return _rich(group, readings) or _drawn(group, readings) or _unambiguous(group, readings, rises)
     step = main.counter.step
     total = step is not None and main.shape.columns[step].kind == FRACTION
     epoch = main.counter.epoch
@@ -332,6 +342,16 @@ def _unambiguous(group: Group, readings: Sequence[Reading], rises: int) -> bool:
     total = not others and main.shape.columns[step].kind == FRACTION and sure >= RICH
     named = bool(main.names[step].words) and main.names[main.loss].sure and set(others) <= {None}
     return named and (total or rises == group.count - 1 > 0)
+
+
+def _drawn(group: Group, readings: Sequence[Reading]) -> bool:
+    """True for the only bars of the log that end with a loss: what counts in a bar is known without seeing it count."""
+    main = group.main
+    if main.loss is None or main.counter.mode not in (GLOBAL, PER_EPOCH) or main.counter.step not in drawn_steps(main.shape):
+        return False
+    if main.counter.mode == GLOBAL and any(b <= a for (_, a), (_, b) in pairwise(_counted(group))):
+        return False  # drawn again from the start: passes that nothing tells apart
+    return not any(r.bar and r.loss is not None for r in without(readings, group.readings))
 
 
 def _counted(group: Group) -> list[tuple[int, float]]:

@@ -36,7 +36,8 @@ def find_headings(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[R
     announcing = [
         r for r in few if sum(c.isalnum() for c in b"".join(r.shape.literals).decode("utf-8", "replace")) <= MAX_HEADING
     ]
-    found = [_under_heading(r, readings, announcing, opening, drawn) for r in readings]
+    closing = [r for r in readings if r.counter.mode == EPOCHS and r.counter.epoch == 0 and r.counter.step is None and not r.bar]
+    found = [_above_closing(_under_heading(r, readings, announcing, opening, drawn), closing) for r in readings]
     return [_of_runs(reading, readings, vocabulary) for reading in found]
 
 
@@ -104,6 +105,25 @@ def _under_heading(
             keras = any(b"[=" in core or b"=>" in core for core in shape.samples) and not ends_bar(shape, counter.step or 0)
             mode = UNNUMBERED if bare else EPOCHS if each or keras else PER_EPOCH
             return replace(reading, counter=Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads))
+    return reading
+
+
+def _above_closing(reading: Reading, closing: Sequence[Reading]) -> Reading:
+    """Return the reading with the number of its epoch from the lines of ``closing``, one of which ends each epoch.
+
+    The first epoch is 1, so that the line that ends it has the number of the next one, counted from 0.
+    """
+    counter, shape = reading.counter, reading.shape
+    column = shape.columns[counter.step] if counter.mode == UNNUMBERED and counter.step is not None else None
+    if column is None or counter.epoch is not None or counter.heading is not None or reading.evaluation or reading.bar:
+        return reading
+    if column.kind != FRACTION or not column.one_total:
+        return reading
+    for other in closing:
+        heads, epochs = other.shape, other.shape.columns[0]
+        each = epochs.first == 1 and epochs.stride == 1 and epochs.strides == heads.count - 1 > 0
+        if each and 0 <= heads.count - column.drops <= 1 and shape.first < heads.first:
+            return replace(reading, counter=Counter(PER_EPOCH, counter.step, None, 0, heading=heads))
     return reading
 
 

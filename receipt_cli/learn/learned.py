@@ -20,10 +20,10 @@ from receipt_cli.learn.between import (
 )
 from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.emit import Foreign, Induced, foreign, induce
-from receipt_cli.learn.evidence import Decision, Log, decide, explain
+from receipt_cli.learn.evidence import BAR, LINES, Decision, Log, decide, explain
 from receipt_cli.learn.notices import Notices, banners, induce_banner, induce_saves, saves
 from receipt_cli.learn.overview import find_lacks
-from receipt_cli.learn.progress import heading_rule, induce_herald, induce_progress
+from receipt_cli.learn.progress import heading_rule, induce_herald, induce_progress, induce_steps
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.readings import without
 from receipt_cli.learn.series import Group, read_shapes
@@ -113,7 +113,7 @@ def _mine(blocks: Iterable[bytes], vocabulary: Vocabulary) -> _Mined:
     if not sure and (rows := table.settle()) is not None:
         readings = read_shapes([*miner.shapes.values(), rows], vocabulary)
     bars = induce_progress(readings)
-    explanations, log = explain(readings, induce_lines(readings, vocabulary), bars is not None, vocabulary)
+    explanations, log = explain(readings, _others(readings, sure, vocabulary), bars is not None, vocabulary)
     return _Mined(log, decide(explanations, log), bars, several, begun, saved, miner.records)
 
 
@@ -165,6 +165,12 @@ def _unread(groups: list[Group], rules: list[Induced], others: list[Reading], vo
 def _finite(column: Column) -> bool:
     """Return whether all numbers of a column are kept, and finite."""
     return len(column.numbers) == column.count and all(value is not None and isfinite(value) for value in column.numbers)
+
+
+def _others(readings: list[Reading], sure: bool, vocabulary: Vocabulary) -> dict[str, list[Induced]]:
+    """Return the rules of what may be records besides one line of one kind each, by the kind of the explanation."""
+    steps = induce_steps(readings) if not sure else None
+    return {LINES: induce_lines(readings, vocabulary), BAR: [steps] if steps is not None else []}
 
 
 @cache

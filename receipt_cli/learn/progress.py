@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
-from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, shows_share
+from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, FEW, drawn_steps, shows_share
 from receipt_cli.learn.emit import Cell, Induced, chunks, counter_cell, literal, rule
 from receipt_cli.learn.headings import counts_bars
+from receipt_cli.learn.names import LOSS, PART
 from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.series import Group
 from receipt_cli.learn.shapes import Shape
-from receipt_cli.learn.tokens import BAR
+from receipt_cli.learn.tokens import BAR, NUMBER, split
 
 MIN_BARS = 3
 _BAR = (
@@ -62,3 +63,36 @@ def induce_progress(readings: Iterable[Reading]) -> Induced | None:
             body: dict[str, Any] = {"event": "progress", "literal": ["s/it]", "it/s]"], "pattern": _BAR, "fields": fields}
             return Induced("progress_bar", body, _BAR, None, found[-2:], 0)
     return None
+
+
+def induce_steps(readings: Iterable[Reading]) -> Induced | None:
+    """Return the rule of the steps of the only bar of the log that shows how training goes, and goes on to its end.
+
+    Of the numbers in it nothing is read: a bar is drawn again with the next ones before it counts on.
+    """
+    bars = [r for r in readings if _shows_training(r)]
+    bars.sort(key=lambda r: -r.shape.count)
+    if not bars or len({r.shape.literals[0] for r in bars}) > 1 or bars[0].counter.epoch is not None:
+        return None
+    drawn = [(r.shape, drawn_steps(r.shape)[0]) for r in bars]
+    column = drawn[0][0].columns[drawn[0][1]]
+    if column.drops or column.rises < FEW:
+        return None
+    members = [(shape, {at: counter_cell(shape.columns[at], "step", "planned_steps", done=True)}) for shape, at in drawn]
+    return rule("train_step", "step", members, redraw=True)
+
+
+def _shows_training(reading: Reading) -> bool:
+    """True for a bar with two named numbers that move, or a loss, and no word of an evaluation."""
+    kinds = {role.kind for role in reading.roles.values()}
+    drawn = len(drawn_steps(reading.shape)) == 1 and not any(name.evaluation for name in reading.names)
+    often = reading.bar and reading.shape.count >= FEW and drawn
+    return often and (not kinds.isdisjoint((LOSS, PART)) or _moving(reading) > 1)
+
+
+def _moving(reading: Reading) -> int:
+    """Return how many columns have a name before a separator, and numbers that are seldom the same far apart."""
+    columns = enumerate(zip(reading.shape.columns, reading.names, strict=True))
+    named = [at for at, (c, n) in columns if c.kind == NUMBER and n.sure and n.text and not c.integer]
+    rows = [parts for core in reading.shape.samples if len(parts := split(core)) == 2 * len(reading.shape.columns) + 1]
+    return sum(len({row[2 * at + 1] for row in rows}) * 3 > len(rows) for at in named)

@@ -9,6 +9,7 @@ from functools import cached_property
 from receipt_cli.learn.counting import ABSENT, EPOCHS, FEW, GLOBAL, PER_EPOCH, UNNUMBERED, Counter, open_steps
 from receipt_cli.learn.names import LOSS, METRIC, PART, SCORE, TIMING, TRAINED, Name, Role, counter_of
 from receipt_cli.learn.shapes import Shape
+from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary
 
 WHOLE = 900
@@ -129,6 +130,14 @@ def _scores(r: Reading) -> bool:
     return r.counter.mode == EPOCHS and _rises(r) and (many or any(r.shape.columns[at].distinct > 1 for at in told))
 
 
+def _times(r: Reading) -> bool:
+    """Return whether a time stands beside a counter of steps with a total, which loops of benchmarks do not print."""
+    step = r.counter.step
+    if step is None or r.shape.columns[step].kind != FRACTION or TIMING not in _kinds(r):
+        return False
+    return r.counter.mode == PER_EPOCH or (_counts_steps(r) and r.names[step].spelled[-1:] in (["step"], ["iteration"], ["iter"]))
+
+
 def _timed_parts(r: Reading) -> bool:
     """Return whether records without a counter have parts of a loss, and a time that is another in nearly each: of a loop."""
     told = [(at, 4 if role.kind == TIMING else 1) for at, role in r.roles.items() if role.kind in (PART, TIMING)]
@@ -192,6 +201,7 @@ FIGURES: Mapping[str, Callable[[Reading], bool]] = {  # the strongest first
     "figures_of_steps": _figures_of_steps,
     "figures_of_epochs": _figures_of_epochs,
     "scores": _scores,
+    "times": _times,
     "timed_parts": _timed_parts,
 }
 CONTRARY: Mapping[str, Callable[[Reading], bool]] = {
@@ -203,5 +213,5 @@ CONTRARY: Mapping[str, Callable[[Reading], bool]] = {
     "uncounted_loss_alone": _lone,
 }
 SEVERAL_COUNTS = "several_counts"
-DOUBTS = (SEVERAL_COUNTS, "quoted", "notice", "results_of_runs", "in_rounds")
+DOUBTS = (SEVERAL_COUNTS, "quoted", "beyond_total", "notice", "results_of_runs", "first_batches", "in_rounds")
 """What other records of the log say against these, or their place in a line."""

@@ -38,6 +38,7 @@ from receipt_cli.learn.reading import SEVERAL_COUNTS, WHOLE, Reading
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import BAR, NUMBER, RATE, Token
 from receipt_cli.learn.vocabulary import Vocabulary
+from receipt_cli.records.envelope import in_json_string
 
 
 def without(readings: Iterable[Reading], left_out: Iterable[Reading]) -> list[Reading]:
@@ -53,6 +54,8 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     roles = [read_role(n, c.kind, vocabulary) for n, c in zip(names, shape.columns, strict=True)]
     roles[: glued + 1] = [None] * (glued + 1)
     roles = _episodes(shape, names, roles, vocabulary)
+    if _counts_training(shape, names, vocabulary):
+        roles[0] = Role(EPOCH)
     counter = find_counter(shape, names, roles, vocabulary)
     graded = _is_graded(shape, names, roles, vocabulary)
     metrics = _metrics(shape, names, roles, counter, vocabulary)
@@ -68,7 +71,8 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     evaluation = spoken or (VALIDATION_LOSS in kinds and LOSS not in kinds)
     bar = any(c.kind in (BAR, RATE) for c in shape.columns[glued + 1 :])
     steps = [c for r, c in zip(roles, shape.columns, strict=True) if r is not None and r.kind == STEP and c.integer and c.drops]
-    doubts = (SEVERAL_COUNTS,) if counter.mode == ABSENT and steps else ()
+    again = (SEVERAL_COUNTS,) if counter.mode == ABSENT and steps else ()
+    doubts = (*again, *(("quoted",) if _is_quoted(shape, counter, metrics) else ()))
     rivals = _rivals(shape, names, roles, metrics, vocabulary)
     return Reading(shape, vocabulary, names, counter, metrics, evaluation, bar, glued, doubts, graded=graded, rivals=rivals)
 
@@ -90,6 +94,12 @@ def _rivals(
         if len(kinds) == 1 and one != other and "perplexity" not in {r.metric for r in metrics.values()}:
             return names[chosen].text, names[at].text
     return ()
+
+
+def _is_quoted(shape: Shape, counter: Counter, metrics: dict[int, Role]) -> bool:
+    """Return whether the first figure stands behind words of a string in a JSON object."""
+    before = b"0".join(shape.literals[: min([*counter.places, *metrics], default=0) + 1])
+    return in_json_string(before) and not before.rstrip().endswith(b'"')
 
 
 def _siblings(shape: Shape, names: list[Name], roles: list[Role | None], loss: int, vocabulary: Vocabulary) -> list[int]:
@@ -130,6 +140,17 @@ def _is_zero(shape: Shape, at: int) -> bool:
     """Return whether a column is zero throughout."""
     column = shape.columns[at]
     return column.count >= FEW and not any(column.numbers)
+
+
+def _counts_training(shape: Shape, names: list[Name], vocabulary: Vocabulary) -> bool:
+    """True for ``Train 3, loss: 2.1``: what begins the line and counts one by one is the epoch."""
+    name, column = (names[0], shape.columns[0]) if names else (None, None)
+    if name is None or column is None or len(names) < 2 or name.words not in vocabulary.training or name.glued:
+        return False
+    each = column.kind == NUMBER and column.integer and column.stride == 1 and column.first in (0, 1)
+    return (
+        each and column.strides + column.drops >= column.count - 1 >= 2 and shape.literals[1].lstrip()[:1] in (b",", b":", b"|")
+    )
 
 
 def _episodes(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> list[Role | None]:

@@ -15,12 +15,15 @@ from receipt_cli.learn.counting import (
     GLOBAL,
     UNNUMBERED,
     Counter,
+    drawn_steps,
     first_epoch,
+    open_steps,
 )
 from receipt_cli.learn.headings import beginning, find_headings, in_turn
+from receipt_cli.learn.names import LOSS, STEP, counter_of
 from receipt_cli.learn.reading import FIGURES, Reading
-from receipt_cli.learn.readings import leave_out_errors, read_shape
-from receipt_cli.learn.shapes import MAX_HERALDS, Shape
+from receipt_cli.learn.readings import leave_out_errors, read_shape, without
+from receipt_cli.learn.shapes import MAX_HERALDS, Column, Shape
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.records.envelope import CITATION
 
@@ -59,7 +62,63 @@ def find_groups(readings: Iterable[Reading]) -> list[Group]:
         if reading.figure:
             against = frozenset[str]() if reading.plain else reading.against
             groups.setdefault((reading.family, against, reading.apart), Group()).readings.append(reading)
-    return [part for group in groups.values() for found in _by_beginnings(group) for part in _launches(found)]
+    return _with_marked([part for group in groups.values() for found in _by_beginnings(group) for part in _launches(found)])
+
+
+def _with_marked(groups: Sequence[Group]) -> list[Group]:
+    """Return the groups; each gets the readings of records that differ only by a mark in front: ``[BEST] Epoch 3: ...``.
+
+    These fill the gaps between the others: together they count one sequence in the order of the log, and no value comes twice.
+    """
+    merged: dict[int, list[Group]] = {}
+    for group in sorted(groups, key=lambda group: -group.count):
+        found = {id(other): _as_marked(other, group) for other in groups if id(group) not in merged and id(other) not in merged}
+        marked = {key: readings for key, readings in found.items() if readings and key != id(group)}
+        for taken in (marked, *({key: readings} for key, readings in marked.items())):
+            readings = [*group.readings, *(reading for each in taken.values() for reading in each)]
+            if taken and _is_one_sequence(readings):
+                merged |= {**{key: list[Group]() for key in taken}, id(group): [Group(readings)]}
+                break
+    return [kept for group in groups for kept in merged.get(id(group), [group])]
+
+
+def _as_marked(marked: Group, group: Group) -> list[Reading]:
+    """Return records among those of ``group``, with the same words and others before them, as these count; else none."""
+    main, (first, last), (begin, end) = group.main, marked.span, group.span
+    if not main.plain or main.bar or group.against or marked.against or not (first < end and begin < last):
+        return []
+    found: list[Reading] = []
+    for reading in marked.readings:
+        before = any(reading.shape.words_before(plain.shape) for plain in group.readings)
+        if not before or reading.evaluation or "quoted" in reading.against:
+            return []
+        at = main.counter.epoch
+        start = first_epoch(reading.shape.columns[at]) if at is not None else main.counter.epochs_from
+        found.append(replace(reading, counter=replace(main.counter, epochs_from=start)))
+    return found
+
+
+def _is_one_sequence(readings: Sequence[Reading]) -> bool:
+    """Return whether what counts in records of several shapes is one sequence, in the order of the log and without a gap."""
+    columns: list[Column] = []
+    rows: list[tuple[int, float]] = []
+    known: list[int] = []
+    for reading in readings:
+        shape, counter = reading.shape, reading.counter
+        places = counter.places
+        if counter.mode not in (GLOBAL, EPOCHS) or len(places) != 1 or counter.heading is not None:
+            return False
+        column = shape.columns[places[0]]
+        values = column.numbers
+        if column.count != shape.count or column.rises != column.count - 1:
+            return False
+        columns.append(column)
+        rows += [(place, value) for place, value in zip(shape.places, values, strict=False) if value is not None]
+        known += [shape.places[len(values) - 1]] if len(values) < shape.count else []
+    counted = [value for place, value in sorted(rows) if place <= min(known, default=place)]
+    strides = {after - before for before, after in pairwise(counted)}
+    first, last = min(column.first or 0 for column in columns), max(column.last or 0 for column in columns)
+    return len(strides) == 1 and min(strides) * (sum(column.count for column in columns) - 1) == last - first > 0
 
 
 def read_shapes(shapes: Iterable[Shape], vocabulary: Vocabulary) -> list[Reading]:
@@ -69,7 +128,7 @@ def read_shapes(shapes: Iterable[Shape], vocabulary: Vocabulary) -> list[Reading
 
 def in_context(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Reading]:
     """Return the readings as the other records of the log tell: of the training or of an evaluation, under which heading."""
-    told = find_headings(leave_out_errors(readings), vocabulary)
+    told = find_headings(_part_twins(leave_out_errors(readings), vocabulary), vocabulary)
     told = _set_aside(told)
     told = _apart(told)
     for name, doubt in DOUBTED.items():
@@ -81,9 +140,6 @@ def in_context(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Read
 RARE = 10
 """A beginning that fewer than one in so many records has, where half of them share another one, is not that of the kind."""
 
-FEWEST = 3
-"""Records of a kind that show how most of them begin."""
-
 
 def _by_beginnings(group: Group) -> list[Group]:
     """Return the group, or apart the records that other words precede than nearly all: another model's, or an old log's."""
@@ -92,7 +148,7 @@ def _by_beginnings(group: Group) -> list[Group]:
         begun.setdefault(beginning(reading), []).append(reading)
     counts = {words: sum(r.shape.count for r in readings) for words, readings in begun.items()}
     most = max(counts.values())
-    if 2 * most < group.count or group.count < FEWEST:
+    if 2 * most < group.count or group.count < FEWEST_SECTIONS:
         return [group]
     kept = [words for words, count in counts.items() if count == most or (count > 1 and count * RARE >= group.count)]
     parts = [Group([r for r in group.readings if (beginning(r) in kept) == rare]) for rare in (True, False)]
@@ -113,6 +169,34 @@ def _launches(group: Group) -> list[Group]:
     return parts
 
 
+def _part_twins(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Reading]:
+    """Return the readings with those as evaluations which another record prints of training: ``Train loss``, ``Valid loss``."""
+    trained: set[tuple[bytes, ...]] = set()
+    evaluated: list[tuple[tuple[bytes, ...], Reading]] = []
+    for reading in readings:
+        if reading.loss is None:
+            continue
+        text = b"\x00".join(reading.shape.literals).lower()
+        words = set(re.findall(r"[a-z]+", text.decode("utf-8", "replace")))
+        spoken = words & vocabulary.evaluation
+        if bool(spoken) == bool(words & vocabulary.training):
+            continue
+        sides = b"|".join(word.encode() for word in words & (vocabulary.evaluation | vocabulary.training))
+        key = tuple(re.sub(rb"(?<![a-z])(?:%s)(?![a-z])" % sides, b"\x01", text).split())
+        if spoken:
+            evaluated.append((key, reading))
+        else:
+            trained.add(key)
+    twins = {id(reading) for key, reading in evaluated if key in trained}
+    return [_of_evaluation(reading) if id(reading) in twins else reading for reading in readings]
+
+
+def _of_evaluation(reading: Reading) -> Reading:
+    names = [replace(name, evaluation=True) for name in reading.names]
+    roles = {at: role for at, role in reading.roles.items() if role.kind != LOSS}
+    return replace(reading, evaluation=True, names=names, roles=roles)
+
+
 def _set_aside(readings: Sequence[Reading]) -> list[Reading]:
     """Return the readings with those as evaluations that stand behind lines which announce one.
 
@@ -125,7 +209,8 @@ def _set_aside(readings: Sequence[Reading]) -> list[Reading]:
         shape = reading.shape
         mixed = reading.counter.mode == UNNUMBERED and reading.counter.heading is None and shape.heralded * 4 >= shape.count
         always = bool(others) and shape.heralded == shape.count
-        aside = always or (plain and (shape.sectioned or shape.heralded * 5 >= shape.count * 4))
+        aside = always or (others and _in_sections(reading))
+        aside = aside or (plain and (shape.sectioned or shape.heralded * 5 >= shape.count * 4))
         if shape.heralded and reading.roles and (aside or mixed):
             counter = None if aside else _count_unheralded(reading)
             found.append(replace(reading, evaluation=True) if counter is None else replace(reading, counter=counter))
@@ -200,6 +285,25 @@ def _citations(readings: Sequence[Reading], _: Vocabulary) -> list[Reading]:
     return cited if len(cited) < len(told) else []
 
 
+def _beyond_total(readings: Sequence[Reading], _: Vocabulary) -> list[Reading]:
+    """Doubt bars that go on beyond their total (``14/14``, ``15it``): no rule reads both kinds of frames."""
+    ends: dict[bytes, list[tuple[float, Reading]]] = {}
+    overs: dict[bytes, list[tuple[float, Reading]]] = {}
+    for reading in (r for r in readings if r.roles):
+        shape = reading.shape
+        for at in open_steps(shape):
+            overs.setdefault(shape.literals[0], []).append((shape.columns[at].lowest, reading))
+        for at in drawn_steps(shape):
+            totals = shape.columns[at].totals
+            if totals is not None:
+                ends.setdefault(shape.literals[0], []).append((totals[0], reading))
+    doubted: list[Reading] = []
+    for head in overs.keys() & ends.keys():
+        least, most = min(total for total, _ in ends[head]), max(lowest for lowest, _ in overs[head])
+        doubted += [r for total, r in ends[head] if total < most] + [r for lowest, r in overs[head] if least < lowest]
+    return doubted
+
+
 def _notices(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Reading]:
     """Doubt lines that tell of a checkpoint and its loss, where others are as sure: ``Saved x.pt (epoch 3, loss 2.1)``."""
     told: list[Reading] = []
@@ -215,9 +319,10 @@ def _results(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Readin
     """Doubt losses of several runs without a counter: one of each, of several processes, or beside a counter that is still."""
     epochs = [(r.shape, r.shape.columns[r.counter.epoch]) for r in readings if r.counter.epoch is not None]
     still = [shape for shape, column in epochs if column.count > 1 and not (column.rises or column.drops)]
+    again = [r.shape for r in readings if _begins_again(r)]
     uncounted = [r for r in readings if r.counter.mode == ABSENT and r.loss is not None]
     processes = set[bytes]().union(*(r.shape.writers for r in uncounted))
-    several = [r for r in uncounted if any(in_turn(s, r.shape) for s in still)]
+    several = [r for r in uncounted if any(in_turn(s, r.shape) for s in still) or any(_beside(s, r.shape) for s in again)]
     several += [r for r in uncounted if _of_each_run(r, vocabulary)]
     return several + [r for r in uncounted if r.shape.writers and len(processes) > 1]
 
@@ -226,6 +331,35 @@ def _of_each_run(reading: Reading, vocabulary: Vocabulary) -> bool:
     """Return whether most records are of another fold or trial than the one before: ``Trial 3/20: lr=0.01 loss=0.41``."""
     columns = zip(reading.names, reading.shape.columns, strict=True)
     return any(2 * c.rises > c.count for name, c in columns if not vocabulary.runs.isdisjoint(name.spelled[-1:]))
+
+
+def _begins_again(reading: Reading) -> bool:
+    """Return whether a line without a loss counts steps, and from the start again: another launch's."""
+    step = reading.counter.step if reading.counter.mode in (GLOBAL, UNNUMBERED) and reading.counter.epoch is None else None
+    return step is not None and reading.loss is None and not reading.bar and reading.shape.columns[step].drops > 0
+
+
+def _beside(shape: Shape, records: Shape) -> bool:
+    """Return whether about as many records of one shape stand among those of another."""
+    alike = max(shape.count, records.count) <= 2 * min(shape.count, records.count)
+    return alike and shape.first < records.last and records.first < shape.last
+
+
+def _first_batches(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Reading]:
+    """Doubt the records of the first batch of each epoch, where others are of whole epochs: ``Epoch 3 Batch 0 Loss 2``."""
+    counted = [r for r in readings if r.plain and r.counter.mode == EPOCHS]
+    first = [r for r in counted if r.shape.count > 2 and is_first_batch(r, vocabulary)]
+    whole = [r for r in without(counted, first) if r.loss is not None]
+    return [r for r in first if any(r.family == o.family and r.shape.count <= 2 * o.shape.count for o in whole)]
+
+
+def is_first_batch(reading: Reading, vocabulary: Vocabulary) -> bool:
+    """Return whether a counter of steps never counts, since it is 0, or 1, in each record."""
+    for name, column in zip(reading.names, reading.shape.columns, strict=True):
+        counter = counter_of(name.spelled, vocabulary) if name.words and column.integer else None
+        if counter is not None and counter.kind == STEP and column.count > 1 and not column.rises and column.lowest < 2:
+            return True
+    return False
 
 
 def _in_rounds(readings: Sequence[Reading], _: Vocabulary) -> list[Reading]:
@@ -247,11 +381,24 @@ def _is_round(other: Reading, reading: Reading, drops: int) -> bool:
 
 DOUBTED: Mapping[str, Callable[[Sequence[Reading], Vocabulary], list[Reading]]] = {
     "quoted": _citations,
+    "beyond_total": _beyond_total,
     "notice": _notices,
     "results_of_runs": _results,
+    "first_batches": _first_batches,
     "in_rounds": _in_rounds,
 }
 """The evidence against some of the readings of a log that others give → the function that finds these."""
+
+
+FEWEST_SECTIONS = 3
+"""Evaluations with a counter of their own: fewer may be chance."""
+
+
+def _in_sections(reading: Reading) -> bool:
+    """True where such a line precedes the first record, and each whose counter starts again."""
+    place = reading.counter.step if reading.counter.step is not None else reading.counter.epoch
+    shape = reading.shape
+    return place is not None and FEWEST_SECTIONS <= shape.columns[place].drops + 1 <= shape.heralded
 
 
 def _count_unheralded(reading: Reading) -> Counter | None:
