@@ -480,7 +480,7 @@ def training_unread(
             fields = ["/checks/completed", *([pointer("summary", "steps", "last")] if drawn else [])]
             step = last.step if last is not None else None
             goes_on = bool(counter) and step is not None and 0 < counter[0] - step <= 2 * (counter[1] - counter[0])
-            if counter and TRAINING_LINE.search(found[0][1]) is not None:
+            if counter and _LOSS.search(found[0][1]) is None and TRAINING_LINE.search(found[0][1]) is not None:
                 fields += [pointer("summary", "steps", name) for name in ("record_count", "last")]
             if last is not None and (another or goes_on):
                 ends = ("first", "last") if another else ("last",)

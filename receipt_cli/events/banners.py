@@ -148,7 +148,7 @@ def part_failed_starts(
         for line, at, form, rank in zip(found.line, found.at, found.form, found.rank, strict=True)
         if form != MENTIONED and line < limit
     )
-    failures = sorted({line for line, _, role, _ in hits if role in ("cause", "error", "stop")})
+    failures = sorted({line for line, _, role, _ in hits if role in ("cause", "error")})
     source, first = joined(streams[0].parts), min((line for line, *_ in hits), default=0)
     if not failures or any(role == "restart" for _, _, role, _ in hits) or len(streams) > 1:
         return launches
