@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 
 from receipt_cli.events.counters import full_at_zero
-from receipt_cli.events.table import EventTable, Source, chosen, distinct, not_nan, numbers_in, of_grammar, size_of
+from receipt_cli.events.table import EventTable, Rows, Source, at_rows, chosen, distinct, not_nan, numbers_in, of_grammar, size_of
 from receipt_cli.grammar.model import COUNTERS
-from receipt_cli.numeric.array_types import Floats, Integers, Mask
-from receipt_cli.numeric.spill import scratch, slices
+from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
+from receipt_cli.numeric.spill import rises, scratch, slices
 from receipt_cli.records.envelope import NO_RANK
 
 MAX_EPOCHS = 1_000_000
@@ -39,6 +39,7 @@ def count_epochs(table: EventTable) -> EventTable:
         table = table.where(~_evaluated(table, running))
         table = table.having(epoch_step=_unwrapped(table))
         table = table.having(**_counted(table, running))
+        table = table.having(**_single_passes(table))
     return _records(table)
 
 
@@ -252,6 +253,28 @@ def _filled(values: Floats) -> Floats:
     """Return the values, with each missing one replaced by the last before it."""
     latest = np.maximum.accumulate(np.where(np.isnan(values), -1, np.arange(len(values))))
     return np.where(latest < 0, np.nan, values[latest])
+
+
+def _single_passes(table: EventTable) -> dict[str, Array]:
+    """Return the columns ``step`` and ``planned``, set to the counter inside a pass and its length, for each rule and rank
+    with a single pass: the counter never goes back, the length never changes. If it goes back, the pass is unknown."""
+    kinds = table.by_source(lambda source: source.rule.event == "step" and source.rule.counts == "step")
+    printed = ~np.logical_and.reduce([np.isnan(table.column(name)) for name in COUNTERS])
+    asked = kinds & printed & ~not_nan(table.steps)
+    if not asked.any():
+        return {}
+    insides, lengths = table.column("epoch_step"), table.column("epoch_steps")
+    single: list[Rows] = []
+    for _, rows in table.series(asked):
+        inside, length = at_rows(insides, rows), at_rows(lengths, rows)
+        if len(distinct(length)) == 1 and length[0] == length[0] and all((rise >= 0).all() for _, rise in rises(inside)):
+            single += [rows] if len(inside) > 1 or not np.isnan(inside).any() else []
+    if not single:
+        return {}
+    steps, planned = (np.array(table.column(name)) for name in ("step", "planned"))
+    for rows in single:
+        steps[rows], planned[rows] = at_rows(insides, rows), at_rows(lengths, rows)
+    return {"step": steps, "planned": planned}
 
 
 class _Lengths:
