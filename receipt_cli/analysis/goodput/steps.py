@@ -94,11 +94,9 @@ def settle(marks: Sequence[Mark], start: float, end: float, working: float, tall
 def _shared(free: float, marks: Sequence[Mark], clocks: Sequence[float], working: float, grain: float) -> dict[str, float]:
     """Divide the ``free`` seconds of a gap between two records among the classes of the lines in it; return the seconds by class.
 
-    A line ends the time of its class.
-
-    ``clocks`` are the stamps of the records and lines. The time after the last line is of its class, too. The steps are in the
-    first or the last stretch, whichever fits best, else in both. A class without time before its lines is unknown: a line that
-    reports a beginning leaves its time to the next line.
+    A line ends the time of its class; the time after the last one is of its class, too. ``clocks`` are the stamps of the records
+    and lines. The steps are in the first or the last stretch, whichever fits best, else in both.
+    A class without time before its lines is unknown: a line that reports a beginning leaves its time to the next line.
     """
     names = [*(mark.name for mark in marks), marks[-1].name]
     lengths = [after - before for before, after in pairwise(clocks)]
