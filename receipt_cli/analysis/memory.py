@@ -143,7 +143,7 @@ def _says_enough(oom: Mapping[str, float]) -> bool:
 
 
 def _read(findings: Sequence[_Finding], figures: Mapping[str, float]) -> _Finding:
-    """Return the first known interpretation of a pair, or that of the final message."""
+    """Return the first of ``findings`` that is known, or what ``figures``, of the message at the end, say."""
     course_says = next((one for one in findings if one.reading != "unknown"), findings[0] if findings else None)
     if _says_enough(figures):
         at_end = _read_end(figures)

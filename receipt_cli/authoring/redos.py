@@ -385,7 +385,7 @@ def _members(name: str, value: Any) -> frozenset[int]:
 
 
 def _pick(members: frozenset[int], unlike: str) -> str:
-    """Return a common character in ``members``, if possible not in ``unlike``."""
+    """Return a character of the set ``members``, a letter or digit first, and if possible none of ``unlike``."""
     for letter in _COMMON:
         if ord(letter) in members and letter not in unlike:
             return letter

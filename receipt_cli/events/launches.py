@@ -367,8 +367,8 @@ class _Walk:
         return self.weak
 
     def _other_records(self, index: int, position: float, tracks: dict[Key, Alike]) -> bool:
-        """Return whether records begin anew that no rule of the running launch reads, with none of its rules among them.
-        Records of another stage or another rank do not count, nor fewer than three."""
+        """Return whether other rules than those of the running launch read at least three records from here on, from a beginning.
+        Records of another stage or another rank do not count."""
         grammar, stage, rule, rank = self.starts.key(index)
         same = [key for key in tracks if key[:2] == (grammar, stage)]
         ranks = [key for key in same if key[2] == rule and NO_RANK not in (rank, key[3])]

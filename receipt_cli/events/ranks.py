@@ -27,7 +27,7 @@ STEP_TIME = "step_time_s"
 
 class RankFigures(NamedTuple):
     """What one rank itself printed: number of step records, first and last step, largest memory figure, median step time.
-    ``straggles`` compares the median with all ranks; None if it or two others have none."""
+    ``straggles``: whether its median is longer than that of all ranks; None without a median, or without those of two others."""
 
     records: int
     first: int | None

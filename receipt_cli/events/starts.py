@@ -92,7 +92,7 @@ class Alike:
         return min(max(index - rows.start, 0), len(self)) if isinstance(rows, slice) else int(rows.searchsorted(index))
 
     def row(self, number: int) -> int:
-        """Return the row of one of these records by its number."""
+        """Return the row in the table of the record with this number (from 0) among these."""
         return self.rows.start + number if isinstance(self.rows, slice) else int(self.rows[number])
 
     def between(self, begin: int, end: int) -> Alike:
@@ -122,7 +122,7 @@ class Alike:
 
     @property
     def last_row(self) -> Row:
-        """The last record."""
+        """The row of the last of these records."""
         return self.table[self.row(len(self) - 1)]
 
     @property

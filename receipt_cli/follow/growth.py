@@ -278,7 +278,7 @@ class Growth:
         return self._read(self._with(_copied(self._stretch), self._rest()))
 
     def finish(self, *, times: bool = True) -> Reading:
-        """Return the reading of the whole log, and consume the fold; with ``times``, use the file of times beside it.
+        """Return the reading of the whole log; nothing can be fed after this. ``times``: with those of the file beside it.
 
         Raises ``ReceiptError``, ``InputError`` for an empty log.
         """

@@ -212,7 +212,7 @@ def _precedes(group: Group, plain: Group, vocabulary: Vocabulary) -> bool:
 def explain(
     readings: Sequence[Reading], rules: Mapping[str, Sequence[Induced]], bars: bool, vocabulary: Vocabulary
 ) -> tuple[list[Explanation], Log]:
-    """Return the explanations of a log, each kind of records one and those that ``rules`` read, and what they are weighed by."""
+    """Return an explanation for each kind of records, one for the records that ``rules`` read, and the log to weigh them by."""
     groups = find_groups(readings)
     late = {id(r): replace(r, lags=True) for group in groups if _shown_before(group) for r in group.readings}
     groups = [replace(group, readings=[late.get(id(r), r) for r in group.readings]) for group in groups]

@@ -128,7 +128,7 @@ def _above_closing(reading: Reading, closing: Sequence[Reading]) -> Reading:
 
 
 def _of_runs(reading: Reading, readings: Sequence[Reading], vocabulary: Vocabulary) -> Reading:
-    """Return a reading as counted by the step where a line such as ``Fold 2`` precedes each record whose counter starts again."""
+    """Return the reading with its counter as the step if a line such as ``Fold 2`` is before each record that starts it again."""
     counter, shape = reading.counter, reading.shape
     if counter.mode != UNNUMBERED or counter.step is None or counter.epoch is not None or counter.heading is not None:
         return reading

@@ -27,7 +27,7 @@ RARE = 3
 
 
 class Notices:
-    """Collects the lines of one kind. Fed buffers of whole records."""
+    """Collects the lines that match one pattern, such as those that announce an evaluation. Fed buffers of whole records."""
 
     def __init__(self, pattern: re.Pattern[bytes], telling: Sequence[bytes], needed: Sequence[bytes] = ()) -> None:
         """Each line has a text of ``telling`` and, in lower case, one of ``needed``; only such lines are matched."""

@@ -58,7 +58,7 @@ class Reading:
 
     @cached_property
     def figure(self) -> str:
-        """The figure that speaks for records of training, by its name in the vocabulary: the strongest; or none."""
+        """The name of the strongest figure that tells that these are records of training; empty if there is none."""
         return next((name for name, holds in FIGURES.items() if holds(self)), "")
 
     @cached_property
@@ -115,7 +115,7 @@ def _figures_of_epochs(r: Reading) -> bool:
 
 
 def _scores(r: Reading) -> bool:
-    """Return whether scores stand beside a step, or on records of epochs if they are said to be of the training.
+    """Return whether records print scores beside a step, or one record for each epoch prints scores of the training.
 
     Their name says so, or the same score of an evaluation beside them; or two scores vary on many records.
     """
@@ -163,7 +163,7 @@ def _lone(r: Reading) -> bool:
 
 
 def _bar_without_steps(r: Reading) -> bool:
-    """Return whether a bar counts no step; one without a total may show another step of a numbered epoch in each frame."""
+    """Return whether a bar shows no step. One without a total shows one if its number changes in each frame of an epoch."""
     step, epoch = r.counter.step, r.counter.epoch
     column = r.shape.columns[step] if step is not None and epoch is not None and open_steps(r.shape) else None
     paired = column is not None and column.rises + column.drops == column.count - 1

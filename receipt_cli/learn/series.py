@@ -198,7 +198,7 @@ def _of_evaluation(reading: Reading) -> Reading:
 
 
 def _set_aside(readings: Sequence[Reading]) -> list[Reading]:
-    """Return the readings with those as evaluations that stand behind lines which announce one.
+    """Return the readings; those whose records follow a line that announces an evaluation are evaluations.
 
     Where only some of the records are, these are left out, or all of them.
     """

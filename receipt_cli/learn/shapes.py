@@ -195,7 +195,7 @@ class Shape:
 
     @property
     def spoken(self) -> list[bytes]:
-        """The literals with the name of each column; those of a header as if each stood before its number."""
+        """The texts between the numbers; if a header names the columns, each of its names as if it stood before its number."""
         return [*(f"| {name}: ".encode() for name in self.header), b""] if self.header else self.literals
 
     @property

@@ -89,7 +89,7 @@ class Number:
     total: slice | None
 
     def sort(self, *, whole: bool) -> str:
-        """Return the sort of the tokens for a column of whole numbers only, or of any numbers."""
+        """Return the kind of the token: a number, a fraction, or neither. If ``whole``, only whole numbers are numbers."""
         if self.value is None:
             return NOTHING
         if self.like.value != self.like.value or (whole and not self.like.integer):
@@ -280,7 +280,7 @@ def form_of(record: bytes) -> Form:
 
 
 def has_plain_heads(record: bytes, at: int) -> bool:
-    """True where the heads of ``record``, which end ``at`` a place, are those of all records that differ in digits alone."""
+    """Whether records that differ from this one in digits alone have the same heads (``[rank0]:``), which end at ``at``."""
     masked = record.translate(MASK)
     if _DIGITS_BEFORE.search(masked, 0, at):
         return False

@@ -511,7 +511,7 @@ class _Card:
         return [Text("no total"), *shown, *([Text(f"{more} more")] if more else [])] if found else []
 
     def _course(self, label: str, name: str, entry: object, *, plain: bool = False, placed: bool = False) -> list[Text]:
-        """Return first, last and, unless ``plain``, best value of a loss; ``placed``: with the line of the highest."""
+        """Return the text of a loss: first, last and, unless ``plain``, least value; if ``placed``, the line of its greatest."""
         first, last, low, high = (real(entry, key) for key in ("first", "last", "min", "max"))
         bad, records = whole(entry, "nonfinite_count"), whole(entry, "record_count")
         ends_in_nan = last is None and bool(bad)

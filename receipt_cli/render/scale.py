@@ -262,7 +262,7 @@ def _decimal_scale(unit: str, divisor: float, typical: float, digits: int) -> Sc
 
 
 def _step(value: float, base: int, steps: int, digits: int) -> int:
-    """Return the power of ``base`` under which ``value``, rounded to ``digits``, is below ``base``."""
+    """Return the exponent, below ``steps``, of the power of ``base`` that divides ``value`` so that it is below ``base``."""
     size = abs(value)
     step = 0
     while step < steps - 1 and _round(size / float(base) ** step, digits) >= base:

@@ -30,7 +30,7 @@ _USUAL = 0.8
 
 
 class Sign(NamedTuple):
-    """One sign in one run: its kind, subject, count, and an example."""
+    """A sign, in one run, that a trainer prints other lines than its grammar knows: kind, subject, count and an example."""
 
     kind: str
     about: str

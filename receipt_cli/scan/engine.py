@@ -243,7 +243,7 @@ class Engine:
         body.extend(whole)
 
     def read_alone(self, record: bytes) -> SegmentBody:
-        """Return the body of one record, with its forms joined and not judged."""
+        """Return what the rules read of one record alone, without a decision on which of its values are cut."""
         body = self._read_alone(record)
         join_forms(body)
         return body

@@ -39,7 +39,7 @@ class Prefix(NamedTuple):
 
     @classmethod
     def of(cls, prefix: bytes) -> Prefix | None:
-        """Return the prefix form of ``prefix``; None if it is empty."""
+        """Return the length of the text before a record, and where its time of day is; None if ``prefix`` is empty."""
         return cls(len(prefix), time_of_day(prefix) or NOWHERE) if prefix else None
 
 

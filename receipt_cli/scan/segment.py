@@ -46,7 +46,7 @@ class Hits:
 
     @property
     def texts(self) -> list[tuple[int, str, int | None]]:
-        """Position, text and exit code of the first and last hits, by position."""
+        """Position, text and exit code (None without one) of each of the first and the last hits, in their order."""
         return [(at, raw.decode("utf-8", "replace"), code) for at, raw, code in self.known]
 
     def add(self, message: Message, line: int, rank: int = NO_RANK, form: int = PRINTED, host: str | None = None) -> None:

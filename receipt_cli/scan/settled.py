@@ -397,7 +397,7 @@ def _leave_out_shorter(
 
 
 def _is_whole(group: _Group, name: str) -> bool:
-    """Return whether a group has values usually printed with few digits: 0 or 1 (except a loss), or not finite."""
+    """Return whether a value of the group is printed with few digits anyway: NaN, infinity, and 0 or 1 unless it is a loss."""
     values = _values(group, name)
     return any(not math.isfinite(value) or (value in (0, 1) and "loss" not in name) for value in values)
 

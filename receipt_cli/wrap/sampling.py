@@ -161,7 +161,7 @@ def summarise(samples: Sequence[tuple[float, Sequence[Device], int | None]]) -> 
 
 
 class Sampler:
-    """Samples in a thread of its own, which begins with the first call of ``begin``."""
+    """Writes samples of GPUs and memory to a file, in a thread of its own that ``begin`` starts."""
 
     def __init__(
         self, path: Path, look: Look, every_s: float, clock: Callable[[], float] = time.monotonic, *, append: bool = False

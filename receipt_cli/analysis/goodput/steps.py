@@ -251,7 +251,7 @@ def paces(records: Records, marks: Placed) -> tuple[Floats, Floats]:
 
 
 def _spans(records: Records, marks: Placed, part: slice) -> Floats:
-    """Return the seconds since the record before (float64); NaN also if a mark is between, or if both have one step."""
+    """Return the seconds since the record before (float64); NaN without times, across a mark, or within the same step."""
     spans = records.rises(records.clock, part)
     spans[records.covers[part] == 0] = math.nan
     low, high = np.searchsorted(marks.at, [part.start, part.stop])

@@ -78,7 +78,7 @@ class LogTime(NamedTuple):
 
     @classmethod
     def of(cls, first: float, last: float, *, zoned: bool, source: str) -> LogTime:
-        """Return the time from ``first`` to ``last``, in seconds since 1970."""
+        """Return the time of a log whose first and last stamps are given in seconds since 1970."""
         first_, last_ = (format_clock(clock) + ("Z" if zoned else "") for clock in (first, last))
         return cls(first_, last_, "utc" if zoned else None, source)
 

@@ -62,7 +62,7 @@ def withheld(document: Document) -> frozenset[str]:
 
 
 def excused(found: Broken, null: frozenset[str]) -> Broken:
-    """Return the findings without those on the fields ``null``, which a problem withheld, and on their parents."""
+    """Return the findings but for those on fields that are null because a problem withheld them, or on the parents of these."""
     above = {at for figure in null for at in (figure, figure.rpartition("/")[0])}
     return ((at, reason) for at, reason in found if at not in above)
 
