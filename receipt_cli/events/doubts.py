@@ -28,7 +28,7 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
         undecided = tuple(field for index, first in firsts for field in _fields(index, first))[:MAX_FIELDS]
         detail = "read as a new launch: steps restart with different records, but no program start is logged"
         found.append(Problem(KIND, launch.doubtful, detail, "", (), (), undecided))
-    detail = "read as the same launch: steps restart with overlapping timestamps"
+    detail = "read as the same launch: steps restart after a catchable error or with overlapping timestamps"
     found += [Problem(KIND, line, detail, "", (), (), (*_undecided(phases, line),)[:MAX_FIELDS]) for line in launch.contested]
     for index, phase in enumerate(phases):
         firsts_of = phase.steps.chosen(phase.starts)

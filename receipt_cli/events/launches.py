@@ -8,8 +8,9 @@ another model begins one wherever the steps go on. Otherwise it is the same run:
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
@@ -19,8 +20,9 @@ import numpy as np
 
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
-from receipt_cli.events.starts import CONFIGURATION, FEWEST, MODEL, STRONG, Alike, Key, Known, Starts, runs_named
-from receipt_cli.events.table import EventTable, Row, at_rows
+from receipt_cli.events.starts import CONFIGURATION, FEWEST, MODEL, STRONG, Alike, Key, Known, Starts, introduces, runs_named
+from receipt_cli.events.table import EventTable, Row, at_rows, distinct
+from receipt_cli.grammar.model import MOMENTS
 from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import MENTIONED
@@ -33,6 +35,8 @@ BANNER = 4
 FOLD, DOUBT, UNNUMBERED = "fold", "doubt", "unnumbered"
 """Kinds of launches: one of many starts in a loop, one that only its records show, or one whose records have no number."""
 NO_BANNERS: Mapping[int, bool] = MappingProxyType({})
+MEMORY = "cuda_oom"
+"""The reason of a failure that a program may catch to begin anew with a smaller batch."""
 DAY = 86400
 """Seconds of a day. Steps that begin anew after so long, without a restart that a launcher reports, are of another run."""
 LONG = 8
@@ -160,9 +164,12 @@ class _Walk:
         self.banners = banners
         found = catalogue.among(body.markers)
         self.troubles = _at(body, [m.id for m in found if m.role in ("cause", "stop", "error")])
+        memory = {at >> POSITION_BITS for at in _at(body, [m.id for m in found if m.reason == MEMORY])}
+        self.fatal = [at for at in self.troubles if at >> POSITION_BITS not in memory]
         self.done = {at >> POSITION_BITS for at in _at(body, {SAID_DONE})}
         self.restarts = _at(body, [m.id for m in found if m.role == "restart" or m.id == PREEMPTED])
         self.starts = Starts(events)
+        self.of_ranks = len(distinct(events.rank)) > 1
         self.named = runs_named(events)
         self.signs: dict[int, str] = {}
         """``FOLD`` or ``DOUBT`` by the row that begins such a launch."""
@@ -182,6 +189,12 @@ class _Walk:
         self.pending_rules: set[tuple[str, str]] = set()
         self.pending_known = Known()
         self.ended = False
+        self.begun: list[tuple[int, int, float]] = []
+
+    def _tracks(self, index: int) -> dict[Key, Alike]:
+        """Return the step records of the running launch before the row ``index``, by kind."""
+        ahead = self.starts.ahead
+        return {key: ahead[key].between(begin, ahead[key].before(index)) for key, begin in self.begun_at.items()}
 
     def _noted(self) -> Integers:
         """Return the rows (ascending) at which a launch may begin or end, whatever comes before them."""
@@ -218,7 +231,11 @@ class _Walk:
             event = self.events[index]
             kind = event.rule.event
             if kind in ("header", "compile"):
+                if self._begins_again(event):
+                    yield index
+                    self._new(index)
                 self._header(index, event)
+                self.begun += [(event.rank, order, time) for order, time in _beginnings(event)]
             elif kind == "end":
                 if self.pending is not None and self._introduced_again(self.pending, index):
                     yield self.pending
@@ -251,6 +268,19 @@ class _Walk:
         if self._introduced_again(self.pending, len(self.events)) or died:  # which failed before its first step
             yield self.pending
 
+    def _begins_again(self, event: Row) -> bool:
+        """Return whether a benchmark line reports the beginning of another run: this rank has reported it, or any a later moment.
+
+        The time must be later than all reported before. A log's only label is that of its launcher, whose processes may each
+        report.
+        """
+        for order, time in _beginnings(event):
+            ranks = {rank for rank, place, _ in self.begun if place == order and self.of_ranks} - {NO_RANK}
+            later = all(past < time for *_, past in self.begun)
+            if later and (event.rank in ranks or any(place > order for _, place, _ in self.begun)):
+                return True
+        return False
+
     def _resume_at(self, cut: int, index: int) -> None:
         """Begin the launch at ``cut``; the header lines before its first step are its banner."""
         self._new(cut)
@@ -282,8 +312,7 @@ class _Walk:
         """Return the row at which the launch of this step record begins, None if it is the running one."""
         if index in self.named:
             return self._boundary(index)
-        own, ahead = self.starts.key(index), self.starts.ahead
-        tracks = {key: ahead[key].between(begin, ahead[key].before(index)) for key, begin in self.begun_at.items()}
+        own, tracks = self.starts.key(index), self._tracks(index)
         track = tracks.get(own)
         introduced = self.pending is not None and (bool(self.banner) or len(self.pending_rules) > 1)
         introduced = introduced or event.at in self.banners
@@ -297,7 +326,7 @@ class _Walk:
                 if PROGRAM_BEGINS in self.pending_rules & self.banner:
                     return self._boundary(index)
                 self._merge()  # another stage of the same job introduces itself
-            return self._boundary(index) if self._other_records(index, position, tracks) else None
+            return self._boundary(index) if self._other_records(index, position, tracks, introduced) else None
         last = track.places[-1]
         back = position < last or (position == last and (introduced or self.ended))
         if not back:
@@ -332,8 +361,7 @@ class _Walk:
         return event.at in self.banners or self.known.differs(self.pending_known, CONFIGURATION)
 
     def _another(self, index: int, event: Row, position: float, track: Alike, introduced: bool) -> bool:
-        restarted = bisect_left(self.restarts, track.last_row.at) < bisect_left(self.restarts, event.at)
-        if restarted or not self.starts.are_fresh(index):
+        if not self.starts.are_fresh(index) or self._troubled(track.last_row.at, event.at, self.restarts):
             return introduced and self.known.differs(self.pending_known, MODEL)
         if introduced and self.known.differs(self.pending_known, CONFIGURATION):
             return True
@@ -341,24 +369,22 @@ class _Walk:
             return True
         if event.planned is not None and track.last_row.planned is not None and event.planned != track.last_row.planned:
             # with another plan in the same process it is another stage of the same run
-            if introduced or self.ended or track.left_epoch or self._troubled(track.last_row.at, event.at):
+            if introduced or self.ended or track.left_epoch or self._troubled(track.last_row.at, event.at, self.fatal):
                 return True
-            if self.starts.are_beside(index, track):
-                self.contested.append(index)
+            if self._contest(index, track):
                 return False
             lengths = [row.counters.get("epoch_steps", 0) for row in (event, track.last_row)]
             same = lengths[0] != 0 and event.planned * lengths[1] == track.last_row.planned * lengths[0]
             # as many epochs have another length, or the plan was not reached; more lines between may be a banner, which decides
             self.weak = event.line - track.last_row.line <= BANNER and (same or not track.nearly_done)
             return self.weak
-        if self.ended or track.reached_plan:
+        if self.ended or track.reached_plan or self.starts.are_earlier(index, track, introduced=introduced):
             return True
         if introduced and not self.starts.are_repeated(index, track):
             return True
         if introduced and self.banners.get(event.at, True):
             return False
-        if self.starts.are_beside(index, track):
-            self.contested.append(index)
+        if self._contest(index, track):
             return False
         first, many = self.starts.folds(self.starts.key(index))
         if many:  # many starts from the beginning without a banner are a loop over runs, if nothing failed
@@ -366,9 +392,17 @@ class _Walk:
         self.weak = self.starts.are_others(index, track)
         return self.weak
 
-    def _other_records(self, index: int, position: float, tracks: dict[Key, Alike]) -> bool:
-        """Return whether other rules than those of the running launch read at least three records from here on, from a beginning.
-        Records of another stage or another rank do not count."""
+    def _contest(self, index: int, track: Alike) -> bool:
+        """Note and return whether steps begin anew after only an error that a program may catch, or beside those before."""
+        place = track.last_row.at, self.events[index].at
+        caught = self._troubled(*place) and not self._troubled(*place, self.fatal)
+        found = caught or self.starts.are_beside(index, track)
+        self.contested += [index] * found
+        return found
+
+    def _other_records(self, index: int, position: float, tracks: dict[Key, Alike], introduced: bool) -> bool:
+        """Return whether other rules than those of the running launch read records from here on, from a beginning.
+        Records of another stage or another rank do not count, nor fewer than three if nothing else shows another launch."""
         grammar, stage, rule, rank = self.starts.key(index)
         same = [key for key in tracks if key[:2] == (grammar, stage)]
         ranks = [key for key in same if key[2] == rule and NO_RANK not in (rank, key[3])]
@@ -376,23 +410,27 @@ class _Walk:
         begun = [float(track.places[-1]) for track in tracks.values() if (track.last_row.step is None) == own]
         if len(same) < len(tracks) or ranks or not self.starts.are_fresh(index):
             return False
-        if position > max(begun, default=position):
+        if position > max(begun, default=position) and not (introduced and self._introduced_anew(self.events[index])):
             return False
         ahead = ((self.starts.ahead[key], self.starts.ahead[key].before(index)) for key in tracks)
         until = min((alike.row(number) for alike, number in ahead if number < len(alike)), default=len(self.events))
         is_step = self.events[index:until].by_source(lambda source: source.is_step)
-        self.weak = min(int(np.count_nonzero(is_step)), sum(map(len, tracks.values()))) >= FEWEST
-        return self.weak
+        last_at = max(track.last_row.at for track in tracks.values())
+        shown = introduced or self.ended or self._troubled(last_at, self.events[index].at)
+        records = sum(map(len, tracks.values()))
+        self.weak = not shown and min(int(np.count_nonzero(is_step)), records) >= FEWEST
+        return shown or self.weak
 
     def _boundary(self, index: int) -> int:
         """Return the row of the first event of the launch whose first step record is at the row ``index``."""
-        begin = index
-        while begin > max(self.begin + 1, index - LEAD) and self._leads(begin - 1):
+        event, begin = self.events[index], index
+        tracks = self._tracks(index)
+        while begin > max(self.begin + 1, index - LEAD) and self._leads(begin - 1, event, tracks):
             begin -= 1
         if self.pending is not None:
             begin = min(begin, self.pending)
         begin = max(begin, self._last_opening(index))
-        while begin < index and self.events[begin].at >> POSITION_BITS in self.done:  # the run before reports its end
+        while begin < index and self._trails(self.events[begin]):
             begin += 1
         return begin
 
@@ -404,15 +442,26 @@ class _Walk:
         ranks = {self.events[at].rank for at in again}
         return again[-1] if self.openings == len(ranks) == 1 and len(again) > 1 else 0
 
-    def _leads(self, index: int) -> bool:
+    def _leads(self, index: int, first: Row, tracks: dict[Key, Alike]) -> bool:
         """Return whether a run may print this event before its first step."""
         event = self.events[index]
         if event.rule.event == "eval":
-            return event.step is None and self.starts.is_first_evaluation(self.begin, index)
+            if event.step is None:
+                return self.starts.is_first_evaluation(self.begin, index)
+            epochs = event.metrics.get("epoch", 0.0), first.metrics.get("epoch", math.inf)
+            later = event.step > first.step if first.step is not None else epochs[0] > epochs[1]
+            return not later and all(event.step != track.last_row.step for track in tracks.values())
         return event.rule.event in ("header", "compile", "phase", "progress")
 
-    def _troubled(self, start: int, end: int) -> bool:
-        return bisect_left(self.troubles, start) < bisect_left(self.troubles, end)
+    def _trails(self, event: Row) -> bool:
+        """Return whether the run before may have printed this line after its end: a figure, or that it is done."""
+        another = bool(self.banner) and event.source.key not in self.banner
+        figure = another and not introduces(event)
+        return event.rule.event == "header" and (figure or event.at >> POSITION_BITS in self.done)
+
+    def _troubled(self, start: int, end: int, troubles: Sequence[int] | None = None) -> bool:
+        troubles = self.troubles if troubles is None else troubles
+        return bisect_left(troubles, start) < bisect_left(troubles, end)
 
     def _merge(self) -> None:
         if self.pending is None:
@@ -420,6 +469,12 @@ class _Walk:
         self.known.join(self.pending_known)
         self.banner |= self.pending_rules
         self.pending, self.pending_rules, self.pending_known = None, set(), Known()
+
+
+def _beginnings(event: Row) -> list[tuple[int, float]]:
+    """Return which of the ``MOMENTS`` a benchmark line reports as the beginning of its run, and their times."""
+    times = ((order, event.facts.get(name)) for order, name in enumerate(MOMENTS[:2]))
+    return [(order, time) for order, time in times if isinstance(time, float)]
 
 
 def _at(body: SegmentBody, names: Collection[str]) -> list[int]:

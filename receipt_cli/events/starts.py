@@ -40,6 +40,8 @@ COMPARED = 20
 """Most records of two starts that are compared to see whether the same trajectory is printed again."""
 BACK = 1
 """Seconds by which a time must be earlier to count: no process prints its records so far back in time."""
+SAVING = 3000, 3600
+"""Seconds (least, most) that local time goes back in autumn between two records: an hour, less the time between them."""
 MODEL = frozenset({"parameter_count", "model_name"})
 STRONG = MODEL | {"sequence_length", "samples_per_step", "tokens_per_step", "planned_steps"}
 CONFIGURATION = STRONG | {
@@ -163,8 +165,12 @@ class Starts:
                 mine = rows if len(stages) == 1 else chosen(rows, where(at_rows(stage, rows) == number))
                 rank = int(at_rows(table.rank, chosen(mine, slice(0, 1)))[0])
                 key = (source.grammar.id, source.rule.phase or stages[number], source.rule.name, rank)
-                self.codes[mine] = len(self.kinds)
-                self.kinds.append(key)
+                if key in self.kinds:  # another source of one rule
+                    self.codes[mine] = self.kinds.index(key)
+                    mine = where(self.codes == self.kinds.index(key))
+                else:
+                    self.kinds.append(key)
+                self.codes[mine] = self.kinds.index(key)
                 self.ahead[key] = Alike(table, mine, at_rows(table.positions, mine))
 
     def _stages(self) -> tuple[list[str | None], Integers]:
@@ -208,6 +214,13 @@ class Starts:
         compared = [one != another for one, another in both if one]
         common = min(len(compared), len(theirs))
         return mine[:common] == theirs[:common] and sum(compared) >= max(FEWEST, MOSTLY * len(compared))
+
+    def are_earlier(self, index: int, track: Alike, *, introduced: bool) -> bool:
+        """Return whether all records of the start at ``index`` have earlier times than the start before (``track``).
+        After a banner it is enough if the first time is earlier; a change to winter time does not count."""
+        back = track.last_row.clock - self.table[index].clock
+        earlier = back > BACK and not SAVING[0] <= back <= SAVING[1]
+        return earlier and (introduced or self._start(index).last_row.clock < track.table[track.row(0)].clock)
 
     def are_beside(self, index: int, track: Alike) -> bool:
         """Return whether the start at ``index`` was printed at the same time as the start before (``track``), by another process.

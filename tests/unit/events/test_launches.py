@@ -61,6 +61,7 @@ def named(rank: str, at: str) -> list[str]:
     return [f"[{rank}] {line}" for line in timed(range(12), at, 2.5 + (rank == "rank1"))]
 
 
+FIRST = "".join(timed(range(9), "12:00:00"))
 SEVERAL = [
     ("appended, begun anew", BANNER + steps(range(9)) + BANNER + steps(range(4), loss=3.5), 2),
     ("after a crash, from the start", BANNER + steps(range(9)) + TRACE + BANNER + steps(range(4), loss=3.5), 2),
@@ -74,10 +75,11 @@ SEVERAL = [
     ("folds without a word", steps(range(6)) * 5, 5),
     ("a smaller batch after running out of memory at once", BANNER + OOM + BANNER.replace(" 8 ", " 4 ") + steps(range(6)), 2),
     ("another plan behind a crash", steps(range(6), plan="/9") + TRACE + steps(range(6), plan="/12"), 2),
-    ("after a memory error, other losses", steps(range(5)) + OOM + steps(range(9), loss=3.5), 2),
-    ("after a memory error, another plan", steps(range(5), plan="/100") + OOM + steps(range(9), plan="/200"), 2),
     ("another plan behind a report of the job", steps(range(6), plan="/9") + OOM + KILLED + steps(range(6), plan="/12"), 2),
     ("another plan before the first was done", steps(range(6), plan="/100") + steps(range(4), plan="/40"), 2),
+    ("begun before the run before", "".join(timed(range(9), "12:00:00") + timed(range(9), "09:00:00")), 2),
+    ("the same, by seconds", "".join(timed(range(4), "12:00:40") + timed(range(2), "12:00:25")), 2),
+    ("the same losses at the same times", BANNER + FIRST + BANNER + "".join(timed(range(4), "12:00:00")), 2),
     ("evaluations alone, twice", BANNER + evals(range(1, 4)) + DONE + BANNER + evals(range(1, 4), 1.5) + DONE, 2),
     ("evaluations alone, then steps", BANNER + evals(range(1, 4)) + DONE + BANNER + steps(range(6)), 2),
     ("died at its start with another model", BANNER + steps(range(6)) + DONE + OTHER + TRACE, 2),
@@ -101,14 +103,28 @@ ONE = [
     ("died at its start, the same run", BANNER + steps(range(9)) + DONE + BANNER + TRACE),
     ("three crashes without a banner", (steps(range(4)) + TRACE) * 3),
     ("evaluations that go on", BANNER + evals(range(1, 4)) + DONE + BANNER + evals(range(4, 7)) + DONE),
+    ("winter time", "".join(timed(range(6), "02:59:05") + timed(range(6, 12), "02:00:05"))),
+    ("winter time, and from the start", "".join(timed(range(6), "02:59:05") + timed(range(2), "02:00:05"))),
     ("two ranks with names", in_blocks(named("rank0", "12:00:03"), named("rank1", "12:00:00"), 1)),
     ("two ranks with names in blocks", in_blocks(named("rank0", "12:00:03"), named("rank1", "12:00:00"), 6)),
 ]  # fmt: skip
 CONTESTED = [
-    ("two clocks", in_blocks(timed(range(12), "12:00:03"), timed(range(12), "12:00:00", 3.5), 4), 5),
-    ("two clocks, one behind the other", in_blocks(timed(range(12), "12:00:03"), timed(range(12), "12:00:00", 3.5), 12), 13),
+    ("a smaller batch", steps(range(5)) + OOM + steps(range(9), loss=3.5), 7, 9, 3.5),
+    ("a smaller batch, another plan", steps(range(5), plan="/100") + OOM + steps(range(9), plan="/200"), 7, 9, 2.5),
+    ("the same, logged", steps(range(5), plan="/100") + f"WARNING {OOM}Batch of 4\n" + steps(range(9), plan="/200"), 8, 9, 2.5),
+    ("two clocks", in_blocks(timed(range(12), "12:00:03"), timed(range(12), "12:00:00", 3.5), 4), 5, 12, None),
+    (
+        "two clocks, one behind the other",
+        in_blocks(timed(range(12), "12:00:03"), timed(range(12), "12:00:00", 3.5), 12),
+        13,
+        12,
+        None,
+    ),
 ]
-"""Steps that begin anew at the time of those before: the line."""
+"""Steps that begin anew though nothing shows a start of the program: the line, the records of the run, and its first loss.
+
+The loss is None where two processes print at the same time: either may be the one that counts.
+"""
 
 
 @pytest.mark.parametrize(("log", "count"), [row[1:] for row in SEVERAL], ids=[row[0] for row in SEVERAL])
@@ -122,16 +138,17 @@ def test_one_run(log: str, toy_receipt: Receipt) -> None:
     assert "launches" not in document["derivation"]
 
 
-@pytest.mark.parametrize(("log", "line"), [row[1:] for row in CONTESTED], ids=[row[0] for row in CONTESTED])
-def test_one_run_whose_steps_begin_anew(log: str, line: int, toy_receipt: Receipt) -> None:
+@pytest.mark.parametrize(("log", "line", "records", "first"), [row[1:] for row in CONTESTED], ids=[row[0] for row in CONTESTED])
+def test_one_run_whose_steps_begin_anew(log: str, line: int, records: int, first: float | None, toy_receipt: Receipt) -> None:
     document = toy_receipt(log)
     assert "launches" not in document["derivation"]
-    assert spread(document)[:3] == (0, 11, 12)
+    assert spread(document)[:3] == (0, records - 1, records)
     doubts = [problem for problem in document["derivation"]["problems"]["first"] if problem["kind"] == "launch_doubtful"]
     assert [doubt["line_number"] for doubt in doubts] == [line]
     loss = document["summary"]["metrics"]["loss"]
-    assert (loss["first"], loss["last"], loss["mean"]) == (None, None, None)  # either process may be the one that counts
-    assert doubts[0]["fields"]
+    assert loss["first"] == first and (loss["last"] is None) == (loss["mean"] is None) == (first is None)
+    assert bool(doubts[0]["fields"]) == (first is None)
+    assert (document["failure"] or {}).get("reason") != "cuda_oom"  # the run went on
 
 
 def test_the_receipt_is_of_the_last_run_alone(toy_receipt: Receipt) -> None:
