@@ -21,7 +21,6 @@ import numpy as np
 from receipt_cli.events.table import EventTable, Row, at_rows, distinct, not_nan, numbers_in, where
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
-from receipt_cli.numeric.arrays import distinct_values, ids_of
 from receipt_cli.numeric.spill import PIECE, slices
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
@@ -43,8 +42,6 @@ MOST_LANES = 64
 """Most processes that are told apart."""
 LOOKED_AT = 64
 """Records of each rank that are compared first."""
-MOST_LOOKED_AT = 1024
-"""Most records of a log that show whether its records differ."""
 MOST_SINGLE = 200_000
 """Most records of a launch that are compared one by one."""
 
@@ -69,15 +66,17 @@ def _drawn_again(table: EventTable) -> Mask:
         falls = np.flatnonzero(np.diff(steps) < 0)
         if not len(falls):
             continue
-        asked = slice(max(0, falls[0] - MAX_DRAWN), len(rows))
-        printed = _Prints(table.chosen(rows[asked]), times=True).numbers()
-        latest, drawn = -1.0, deque[int](maxlen=MAX_DRAWN)
-        for index, step, number in zip(rows[asked].tolist(), steps[asked].tolist(), printed.tolist(), strict=True):
-            if _is_timed(table[index].metrics):
-                again[index] = step < latest and number in drawn
-                if not again[index]:
-                    latest = step
-                    drawn.append(number)
+        latest = -1.0
+        drawn: deque[Hashable] = deque(maxlen=MAX_DRAWN)
+        for index, step in zip(rows[max(0, falls[0] - MAX_DRAWN) :].tolist(), steps[max(0, falls[0] - MAX_DRAWN) :], strict=True):
+            row = table[index]
+            if _is_timed(row.metrics):
+                printed = printed_by(row)
+                if step < latest and printed in drawn:
+                    again[index] = True
+                    continue
+                latest = step
+                drawn.append(printed)
     return again
 
 
@@ -142,7 +141,10 @@ class _Prints:
         if stating.any():
             said = [np.zeros(len(self.table))]
             said[0][stating] = [texts.setdefault(self.stated_by(row), len(texts)) for row in np.flatnonzero(stating).tolist()]
-        return ids_of([found, *self.columns, *said])
+        for column in (*self.columns, *said):
+            _, which = np.unique(column, return_inverse=True)
+            _, found = np.unique(found * (int(which.max(initial=0)) + 1) + which, return_inverse=True)
+        return found
 
 
 def _of_ranks(table: EventTable) -> Mask:
@@ -227,17 +229,34 @@ def repeats_at(table: EventTable) -> int | None:
     unless twice as many different events come again.
     """
     period, rest = divmod(len(table), 2)
-    halves = ((column[:period], column[period:]) for column in (table.column("source"), table.steps, table.clock))
-    if rest or not period or not all(np.array_equal(*each, equal_nan=True) for each in halves):
+    if rest or not period or printed_by(table[0]) != printed_by(table[period]):
+        return None
+    first = table[:period]
+    if (first.column("source") != table[period:].column("source")).any():
+        return None
+    steps = first.of_sources(lambda source: source.is_step)
+    few = len(steps) < FEWEST or not _differ(map(printed_by, steps), 2)
+    if few and not _differ(map(printed_by, first), 2 * FEWEST):
         return None
     half = np.arange(period)
-    if not _Prints(table, times=True).same(half, half + period):
-        return None
-    first = table[: min(period, MOST_LOOKED_AT)]
-    numbers = _Prints(first, times=True).numbers()
-    steps = numbers[first.by_source(lambda source: source.is_step)]
-    few = len(steps) < FEWEST or len(distinct_values(steps)) < 2
-    return None if few and len(distinct_values(numbers)) < 2 * FEWEST else period
+    return period if _Prints(table, times=True).same(half, half + period) else None
+
+
+def _differ(keys: Iterable[Hashable], count: int) -> bool:
+    """Return whether at least ``count`` of ``keys`` differ from each other."""
+    seen: set[Hashable] = set()
+    for key in keys:
+        seen.add(key)
+        if len(seen) >= count:
+            return True
+    return False
+
+
+def printed_by(row: Row) -> Hashable:
+    """Return all that a record prints, as a key for comparisons."""
+    named = (row.metrics, row.unregistered, row.facts, row.texts, row.counters)
+    values = tuple(tuple(sorted((name, repr(value)) for name, value in part.items())) for part in named)
+    return row.grammar.id, row.rule.name, row.rank, row.step, row.planned, repr(row.clock), values
 
 
 def alone(table: EventTable) -> tuple[EventTable, list[Problem]]:

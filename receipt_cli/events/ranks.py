@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from receipt_cli.events.counters import TOTALS
+from receipt_cli.events.starts import FEWEST
 from receipt_cli.events.table import EventTable, distinct, is_memory, not_nan
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Integers, Mask
-from receipt_cli.numeric.arrays import distinct_values, ids_of
+from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, gathered, slices
 from receipt_cli.numeric.statistics import exact_median, finite
 from receipt_cli.records.envelope import NO_RANK
@@ -100,7 +101,7 @@ def led_of(table: EventTable) -> Mask:
     """Return the mask of the step records that repeat a position which the leading rank of their rule printed itself.
 
     The leading rank printed most step records; on a tie it is the lowest. A position is the step, or the counters and the epoch.
-    Records without a rank are kept; they lead if they are most.
+    Records without a rank are kept; they lead if they are most and stand beside those of a rank.
     """
     led = np.zeros(len(table), np.bool_)
     if len(distinct(table.rank)) < 2:
@@ -111,13 +112,20 @@ def led_of(table: EventTable) -> Mask:
         mine = table.chosen(rows)
         places = _places(mine)
         found = _counts(mine.where(places >= 0)).get(source.key, Counter())
-        if len(found) < 2:
+        if len(found) < 2 or (found[NO_RANK] and not _beside(mine)):
             continue
         leader = min(found, key=lambda rank: (-found[rank], rank))
         own = places[(mine.rank == leader) & (places >= 0)]
         others = (mine.rank != NO_RANK) & (mine.rank != leader) & (places >= 0)
         led[rows] = others & np.isin(places, own)
     return led
+
+
+def _beside(table: EventTable) -> bool:
+    """Return whether records with and without a label take turns, or one kind is rare: not one log after another."""
+    bare = table.rank == NO_RANK
+    turns = int(np.count_nonzero(bare[1:] != bare[:-1]))
+    return turns > 1 or min(int(bare.sum()), int((~bare).sum())) < FEWEST
 
 
 def _counts(table: EventTable) -> dict[tuple[str, str], Counter[int]]:
@@ -143,5 +151,15 @@ def _places(table: EventTable) -> Integers:
     columns = [table.steps, *(table.column(name) for name in COUNTERS), table.filled("epoch")]
     if all(np.isnan(column).all() for column in columns):
         columns += [table.filled(name) for name in TOTALS]
-    columns[1:] = [np.where(np.isnan(table.steps), column, np.nan) for column in columns[1:]]
-    return np.where(np.logical_and.reduce([np.isnan(column) for column in columns]), -1, ids_of(columns))
+    named = [np.isnan(table.steps)] * (len(columns) - 1)
+    codes = np.zeros(len(table), np.int64)
+    known = np.zeros(len(table), np.bool_)
+    for column, wanted in zip(columns, [None, *named], strict=True):
+        values = column if wanted is None else np.where(wanted, column, np.nan)
+        missing = np.isnan(values)
+        if missing.all():
+            continue
+        known |= ~missing
+        _, inverse = np.unique(values, return_inverse=True)
+        _, codes = np.unique(codes * (int(inverse.max()) + 1) + inverse, return_inverse=True)
+    return np.where(known, codes, -1)

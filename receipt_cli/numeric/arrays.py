@@ -1,8 +1,7 @@
-"""Arrays of numbers: find distinct, equal and last values."""
+"""Arrays of numbers: find distinct and last values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,15 +16,6 @@ def distinct_values(values: NDArray[Any]) -> NDArray[Any]:
     first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return ordered[first]
-
-
-def ids_of(columns: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
-    """Return an id for each row of some columns ([n] each): rows with the same values, NaN included, have the same id."""
-    found: Any = 0
-    for column in columns:
-        _, which = np.unique(column, return_inverse=True)
-        _, found = np.unique(found * (int(which.max(initial=0)) + 1) + which, return_inverse=True)
-    return np.asarray(found, np.int64)
 
 
 def last_of_each(places: NDArray[Any], values: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64]]:
