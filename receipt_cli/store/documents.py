@@ -179,7 +179,7 @@ def _digests(document: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def document_rows(store: Store, links: Links) -> Iterator[Row]:
-    """Yield the row of each document: the columns of ``document_views``. Raises ``InputError``."""
+    """Yield the row of each document: the columns of its view in ``views``. Raises ``InputError``."""
     for stored in stored_documents(store):
         row: Row = {"kind": stored.kind, "sha256": stored.sha256, "path": stored.path.relative_to(store.root).as_posix()}
         try:
