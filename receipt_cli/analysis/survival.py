@@ -79,7 +79,7 @@ def excused(markers: Mapping[str, Hits], ordinal: Callable[[int], int]) -> froze
 
 
 def _by_rank(markers: Mapping[str, Hits], names: Collection[str], since: int) -> Iterator[list[_Part]]:
-    """Yield the parts of each rank's tracebacks from position ``since`` on, ascending."""
+    """Yield, for each rank, the marker hits of its tracebacks from log position ``since`` on, in log order."""
     ranks: dict[int, list[_Part]] = {}
     for name in (*names, *sorted(RAISED), *sorted(STOPS)):
         hits = markers.get(name)

@@ -84,7 +84,7 @@ def simple_forms(body: Body, samples: Sequence[bytes]) -> Iterator[Body]:
 
 
 def _group(pattern: str, name: str) -> str:
-    """Return the content of the group ``name`` of ``pattern``, with named parts; "" without the group."""
+    """Return the regex inside the group ``name`` of ``pattern``, shortened by the grammar's named parts; "" without the group."""
     depth, inner = 0, ""
     for token, _ in tokens_of(pattern) or ():
         if depth:
@@ -141,7 +141,7 @@ def _pieces(sample: Marked, values: Mapping[str, str], first: int, last: int) ->
 
 
 def _as_line(body: Body, samples: Sequence[Marked], values: Mapping[str, str], lead: str) -> Body | None:
-    """Return the rule as one line from its first word to its last field; parts that some samples lack are optional."""
+    """Return the rule with one pattern from the line's first word to its last field; what some samples lack is optional in it."""
     ordered = sorted({sample.shape: sample for sample in samples}.values(), key=lambda sample: sample.last)
     if any(longer.shape[: len(shorter.shape)] != shorter.shape for shorter, longer in pairwise(ordered)):
         return None

@@ -185,7 +185,7 @@ class _Told:
         return ("same_data_other_numbers" if self.data.same else "other_numbers_data_not_printed"), because
 
     def notes(self) -> list[str]:
-        """Return what limits the answer without deciding it."""
+        """Return remarks on the comparison that do not change its verdict: steps that only one log has."""
         found: list[str] = []
         for curve in self.curves:
             alone = curve.facts["only_in_a"] + curve.facts["only_in_b"]

@@ -453,11 +453,12 @@ def training_unread(
     engine: Engine, grammars: Sequence[Grammar], lines: Sequence[tuple[int, bytes]], behind: int | None, last: Row | None,
     started: Callable[[int], bool] = lambda _: False,
 ) -> list[Problem]:  # fmt: skip
-    """Return a problem if unread records of a training are among the ``behind`` last records, which end in ``lines``.
+    """Return a problem if the log ends with training records that no rule reads: they follow the last step record.
 
     Then it is unknown whether the run completed and, after a bar or in a stage that prints no loss, which step was the last. If
-    their counter goes on from the ``last`` step record, which is None without one, so are its figures; all of them if a program
-    was ``started`` before the line of the first: they are of an earlier run. ``behind`` counts the records after ``last``.
+    their counter goes on from ``last``, the last step record, so are its figures; all of them if a program was ``started`` before
+    the line of the first unread record: they are of an earlier run. ``lines`` are the last lines with their numbers, ``behind``
+    the number of records after ``last``.
     """
     records = [(n, record) for n, line in lines[-behind:] for record in line.removesuffix(b"\r").split(b"\r")] if behind else []
     forms: dict[bytes, list[tuple[int, bytes]]] = {}

@@ -346,6 +346,9 @@ def _columns(rows: Iterable[Row]) -> set[str]:
 
 
 def _stride(positions: Sequence[float]) -> float | None:
-    """Return the common distance of the first positions; None if they differ by more than a tenth, or are fewer than two."""
+    """Return the distance between neighbours of the first few ``positions``.
+
+    None if the distances vary by more than a tenth, or if there is only one.
+    """
     first, *others = [round(other - one, 6) for one, other in pairwise(positions[: FEWEST + 1])] or [0.0]
     return first if others and all(abs(other - first) <= first / 10 for other in others) else None

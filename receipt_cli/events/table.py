@@ -812,7 +812,7 @@ class EventTable:
     # --- figures ---------------------------------------------------------------------------------------------------
 
     def metric(self, name: str) -> Column:
-        """Return a metric as a figure, in base units."""
+        """Return the values of a metric in base units, and the rows of the records that print it."""
         found = self._figure(name, lambda source: source.metrics.get(name, ()))
         if name != "epoch" or (epochs := self.column("epoch")).strides == (0,):
             return found

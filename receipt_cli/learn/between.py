@@ -191,7 +191,7 @@ def _graded(reading: Reading, vocabulary: Vocabulary) -> list[int]:
 
 
 def _counts_batches(reading: Reading, vocabulary: Vocabulary) -> bool:
-    """True for a bar, and for a record with a counter of steps that begins again, or always is the first."""
+    """Return whether a reading is a bar, or has a step counter that restarts or never leaves the first batch."""
     if reading.bar or is_first_batch(reading, vocabulary):
         return True
     for column, name in zip(reading.shape.columns, reading.names, strict=True):

@@ -43,9 +43,9 @@ class Log(NamedTuple):
     """Ids of the readings whose records are those of another group with other words before them."""
 
     def losses(self, explanation: Explanation) -> int:
-        """Return how many records among those of an explanation have a loss: no frames of a bar, nor what others say is another.
+        """Return the number of training records with a loss from the first to the last record of an explanation, without bars.
 
-        The means of epochs among steps are none either. Records whose counts nothing explains are of the training.
+        The means of epochs among steps do not count. Records whose counts nothing explains are of the training.
         """
         (first, last), group = explanation.span, explanation.group
         steps = group is not None and group.main.counter.mode == GLOBAL
@@ -369,7 +369,7 @@ def _told_against(name: str) -> Measure:
 
 
 def _figure(name: str) -> Measure:
-    """Return the measure of a figure of the records; those of another kind have a loss, or scores."""
+    """Return the measure of whether an explanation's records show the figure ``name``, such as a loss or scores."""
 
     def measure(e: Explanation, _: Log) -> float:
         if e.group is not None:

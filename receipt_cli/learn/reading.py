@@ -152,9 +152,9 @@ def _uncounted(r: Reading) -> bool:
 
 
 def _lone(r: Reading) -> bool:
-    """Return whether nothing counts beside a loss, and it does not vary, or nothing else tells of a training.
+    """Return whether a reading without a counter has a constant loss, or no further sign of training.
 
-    That is another metric, the name of the loss, a bar between the records, or a header above their rows.
+    Further signs are another metric, a training word in the name of the loss, a bar between the records, and a header above rows.
     """
     metrics = sum(role.kind in (METRIC, LOSS) for role in r.roles.values())
     words = r.names[r.loss].spelled if r.loss is not None else ()

@@ -171,7 +171,7 @@ def unwrap(raw: bytes) -> bytes:
 
 
 def plain(raw: bytes) -> bytes:
-    """Return whole records as ``unwrap`` does, but keep Ray's counts of repetitions."""
+    """Return whole records normalised and without the marks of wrappers; Ray's counts of repeated lines remain."""
     if b"\x1b" in raw and b"\x1b_bk;t=" in raw:
         raw = _BUILDKITE.sub(rb"\1.\2 ", raw)
     return spell_nonfinite(without_marks(normalise(raw)))

@@ -285,7 +285,7 @@ class Arrivals:
 
 
 class LiveArrivals(Arrivals):
-    """The times of a log that grows, while it is read: nothing of them is in a file yet."""
+    """Arrival times of a growing log, noted in memory as its bytes are read."""
 
     def __init__(self, skipped: int, pause_s: float, now: float, wall: float) -> None:
         """Begin at ``now``, which is ``wall`` in seconds since 1970, after the first ``skipped`` bytes, which get no time.

@@ -25,7 +25,7 @@ _FORM = compile_later(r"[-+]?[\d,]*\.?\d*(?:[eE][-+]?\d{1,2})?", re.ASCII)
 
 
 class NumberForm(NamedTuple):
-    """Whether all texts of a form are numbers, and the span of the number (empty if unknown)."""
+    """Whether all texts that are equal after their digits become 0 are numbers, and where in such a text the number is."""
 
     direct: bool
     span: Span
@@ -128,7 +128,7 @@ def decimals_of(masked: bytes, unit: str | None) -> int | None:
 
 
 def printed_decimals(spec: Field | None, masked: bytes) -> int | None:
-    """Return ``decimals_of`` for the text of a field, or for a number outside any field; see ``number_form``."""
+    """Return the number of decimals that numbers of the form ``masked`` show; ``spec`` is their field, None for no field."""
     if spec is None:
         return decimals_of(masked, None)
     start, end = number_form(spec, masked).span if spec.value is not None else (0, len(masked))

@@ -91,7 +91,10 @@ class Forwarder:
         return self._answers.readline() == b"held\n"
 
     def close(self, held: bool) -> Forwarded:
-        """Close the log; without ``held``, wait for the process to end."""
+        """Close the log and return what was lost of it.
+
+        Wait for the copying process to end, unless another program has the command's output open (``held``; see ``drain``).
+        """
         self._send(_CLOSE)
         answer = self._answers.readline()
         if not held:

@@ -364,7 +364,7 @@ class PhaseTime:
         return next((row for row in lines if is_time(row.facts.get("training_time_s"))), None)
 
     def _total(self) -> float | None:
-        """Return the trainer's own total of its steps, printed at the end or in the last record; None if there is none."""
+        """Return the total time of all steps [s] as the trainer printed it, at the end or in the last record, else None."""
         if (said := self._said) is not None:
             specs = (spec for spec in said.rule.fields.values() if spec.target == ("fact", "training_time_s"))
             training = next((spec.definition for spec in specs), None) == TRAINING_ONLY

@@ -29,7 +29,7 @@ _WIDE = regex_later(rb"\S++(?: \S++)*+")
 
 
 def find_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
-    """Return the event if ``record`` is a header or a row of a table."""
+    """Return the cells of ``record`` if it is the heading or a row of the printed table that ``rule`` describes, else nothing."""
     header, row = rule.table_patterns
     assert rule.table is not None
     word, cell = (_WORD, _CELL) if rule.table.cell == " " else (_WIDE, _WIDE)
