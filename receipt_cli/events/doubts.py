@@ -123,7 +123,7 @@ def steps_missing(phases: Sequence[Phase]) -> list[Problem]:
 
 
 def _find_holes(phase: Phase) -> list[Hole]:
-    """Return the holes between the steps of each attempt of a phase, in log order."""
+    """Return the gaps in the step numbers of each attempt of a phase, in log order."""
     known = where(mask_of(len(phase.steps), lambda part: phase.steps.step[part] != NO_STEP))
     starts, steps = np.unique(before_in(known, phase.starts)), at_rows(phase.steps.step, known)
     if not len(steps):

@@ -377,7 +377,7 @@ def _as_evaluation(source: Source) -> Source:
 
 
 def _without_last_frames(table: EventTable, ends: EventTable) -> EventTable:
-    """Return the table without progress bars that show the last step again after an end; that step gets their figures."""
+    """Return the table without bars that repeat the last step after the end of an epoch; that step gets their figures."""
     left: list[int] = []
     owners: list[int] = []
     for grammar in {source.grammar.id for source in ends.sources}:

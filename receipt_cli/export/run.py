@@ -147,7 +147,10 @@ class ExportedRun:
 
     @property
     def dated_ns(self) -> int:
-        """``at_ns``, else the log's first timestamp, without a zone as UTC, for formats that need a date; 0 if there is none."""
+        """The date of the run [ns], for formats that need one: ``at_ns``, else the first timestamp in the log, else 0.
+
+        A timestamp without a zone is taken as UTC.
+        """
         found = run_time(self.document) if self.at_ns is None else None
         stamp = None if found is None else instant(found.time) or instant(f"{found.time}Z")
         return self.at_ns if self.at_ns is not None else max(stamp or 0, 0)

@@ -46,7 +46,7 @@ class Group:
 
     @property
     def count(self) -> int:
-        """Records of all readings."""
+        """The number of records of all readings of the group."""
         return sum(r.shape.count for r in self.readings)
 
     @property

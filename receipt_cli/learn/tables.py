@@ -42,7 +42,7 @@ _BETWEEN = {mark: rb"[ \t]*+" + re.escape(mark) + rb"[ \t]*+" for mark in (b"|",
 
 
 class Table:
-    """The first table of numbers of a log. Fed buffers of whole records."""
+    """Finds the first table of numbers in a log, from buffers of whole records."""
 
     def __init__(self) -> None:
         self.shape: Shape | None = None

@@ -112,7 +112,7 @@ def place_files(root: Path, log_sha256: str = "") -> Iterator[Path]:
 
 
 def places_by_log(root: Path) -> Mapping[str, list[Path]]:
-    """Return the digest of each log → its place files."""
+    """Return the digest of each log in a store → the files that say at which paths this log lay."""
     return {log: list(files) for log, files in groupby(place_files(root), lambda path: path.name[:64])}
 
 

@@ -55,7 +55,7 @@ class Recorded:
 
     @classmethod
     def of(cls, derivation: Mapping[str, Any]) -> Recorded:
-        """Return the inputs recorded in the block ``derivation`` of a receipt, which must be valid."""
+        """Return the inputs recorded in the block ``derivation`` of a valid receipt."""
         options, launches = derivation["options"], derivation.get("launches")
         return cls(
             grammars=tuple(derivation["grammars"]),

@@ -303,7 +303,7 @@ class _Silence:
 
 
 def _produced(request: Request) -> Product:
-    """Return the receipt without attachments that cannot be read. Raises ``ReceiptError``."""
+    """Return the receipt, and leave out attached files that cannot be read. Raises ``ReceiptError``."""
     try:
         return produce(request)
     except UsageError:
