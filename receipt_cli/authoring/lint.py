@@ -162,7 +162,7 @@ def read_sample(rule: Rule, line: str) -> dict[str, float | int | str]:
 
 
 def matched_text(rule: Rule, line: str) -> str | None:
-    """Return the part of ``line`` that ``rule`` matches, or the whole text if it has several lines; None without a match."""
+    """Return the part of ``line`` that ``rule`` matches, or all of ``line`` if it has several lines; None without a match."""
     events = _events_of(rule, line)
     if not events or "\n" in line:
         return line if events else None

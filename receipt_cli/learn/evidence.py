@@ -369,7 +369,7 @@ def _told_against(name: str) -> Measure:
 
 
 def _figure(name: str) -> Measure:
-    """Return the measure of whether an explanation's records show the figure ``name``, such as a loss or scores."""
+    """Return a function that returns whether the records of an ``Explanation`` print the figure ``name``, such as the loss."""
 
     def measure(e: Explanation, _: Log) -> float:
         if e.group is not None:

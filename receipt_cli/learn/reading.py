@@ -152,9 +152,9 @@ def _uncounted(r: Reading) -> bool:
 
 
 def _lone(r: Reading) -> bool:
-    """Return whether a reading without a counter has a constant loss, or no further sign of training.
+    """Return whether the reading has no counter, and its loss is constant or the only sign of training.
 
-    Further signs are another metric, a training word in the name of the loss, a bar between the records, and a header above rows.
+    Other signs are another metric, a training word in the name of the loss, a bar between the records, and a header above rows.
     """
     metrics = sum(role.kind in (METRIC, LOSS) for role in r.roles.values())
     words = r.names[r.loss].spelled if r.loss is not None else ()

@@ -25,7 +25,7 @@ _FORM = compile_later(r"[-+]?[\d,]*\.?\d*(?:[eE][-+]?\d{1,2})?", re.ASCII)
 
 
 class NumberForm(NamedTuple):
-    """Whether all texts that are equal after their digits become 0 are numbers, and where in such a text the number is."""
+    """For one masked text such as ``0.000 ms``: whether every text that it stands for is a number, and the span of that number."""
 
     direct: bool
     span: Span
