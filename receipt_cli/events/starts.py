@@ -346,9 +346,6 @@ def _columns(rows: Iterable[Row]) -> set[str]:
 
 
 def _stride(positions: Sequence[float]) -> float | None:
-    """Return the usual distance from each of the first few ``positions`` to the next; None if the distances differ.
-
-    They differ if they vary by more than a tenth, or if there is only one.
-    """
+    """Return the first gap between ``positions`` if the next few gaps are equal to it within a tenth, else None."""
     first, *others = [round(other - one, 6) for one, other in pairwise(positions[: FEWEST + 1])] or [0.0]
     return first if others and all(abs(other - first) <= first / 10 for other in others) else None

@@ -25,7 +25,7 @@ _FORM = compile_later(r"[-+]?[\d,]*\.?\d*(?:[eE][-+]?\d{1,2})?", re.ASCII)
 
 
 class NumberForm(NamedTuple):
-    """For one masked text such as ``0.000 ms``: whether every text that it stands for is a number, and the span of that number."""
+    """For a masked text such as ``0.000 ms``: whether every text that it stands for is a number, and the span of that number."""
 
     direct: bool
     span: Span
