@@ -2,7 +2,7 @@
 #
 #   make test T=tests/unit/analysis          only these files (ruff and mypy are left out)
 #   make test TESTS='suffix or percent'      only the tests that match, stopping at the first failure
-#   make test JOBS=8                         more workers than two
+#   make test JOBS=8                         more workers than three
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -11,7 +11,7 @@ SHELL := /bin/sh
 unexport PYTHONDONTWRITEBYTECODE
 
 VENV ?= .venv
-JOBS ?= 2
+JOBS ?= 3
 T =
 TESTS =
 PYTHON ?=
