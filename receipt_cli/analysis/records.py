@@ -9,9 +9,9 @@ from typing import TypeGuard
 import numpy as np
 
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import LARGE, NO_STEP, EventTable
+from receipt_cli.events.table import LARGE, NO_STEP, EventTable, mask_of
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
-from receipt_cli.numeric.spill import gathered, slices
+from receipt_cli.numeric.spill import gathered, picked, slices
 from receipt_cli.numeric.statistics import exact_sum
 
 TIME, DATA, DISPATCH = "step_time_s", "data_time_s", "dispatch_wait_s"
@@ -120,16 +120,20 @@ class Records(EventTable):
 
     def stands(self, records: Integers) -> Mask:
         """Return the mask of ``records`` (indexes) that stand."""
-        found: Mask = records < self.standing[np.searchsorted(self.starts, records, "right") - 1]
-        return found
+
+        def stand(part: slice) -> Mask:
+            found: Mask = records[part] < self.standing[np.searchsorted(self.starts, records[part], "right") - 1]
+            return found
+
+        return mask_of(len(records), stand)
 
     # --- sums ------------------------------------------------------------------------------------------------------
 
     def steps_in(self, begins: Integers, ends: Integers) -> Integers:
         """Return the number of steps in each stretch of records, from ``begins`` to ``ends`` (exclusive), none of them empty.
         If the first or the last record of a stretch has no step, the number of its records is returned."""
-        first, last = self.step[begins], self.step[ends - 1]
-        return np.where((first != NO_STEP) & (last != NO_STEP), self.covers[begins] + last - first, ends - begins)
+        first, last = picked(self.step, begins), picked(self.step, ends - 1)
+        return np.where((first != NO_STEP) & (last != NO_STEP), picked(self.covers, begins) + last - first, ends - begins)
 
     def totals(self, begins: Integers, ends: Integers, name: str, definition: str | None, median: float) -> list[float | None]:
         """Return for each stretch, from ``begins`` to ``ends`` (exclusive), the sum over its steps of a figure of one step.

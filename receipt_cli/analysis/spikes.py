@@ -14,7 +14,7 @@ import numpy as np
 
 from receipt_cli.events.table import NO_STEP, EventTable
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
-from receipt_cli.numeric.spill import pieces, take
+from receipt_cli.numeric.spill import pieces, show, take
 
 SPIKES_RULE = "spikes/2"
 WINDOW = 100
@@ -94,6 +94,7 @@ def spikes_of(values: Floats, warning: float, critical: float) -> tuple[int, int
     count = worse = 0
     first: list[tuple[int, float, float]] = []
     for begin in range(0, len(kept), PIECE):
+        show(8 * PIECE)
         places = candidates(kept, begin, warning)
         for start in range(0, len(places), TOGETHER):
             some = places[start : start + TOGETHER]

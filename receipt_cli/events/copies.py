@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from receipt_cli.events.table import EventTable, Row, at_rows, distinct, not_nan, numbers_in, where
+from receipt_cli.events.table import EventTable, Row, at_rows, chosen, distinct, not_nan, numbers_in, put, where
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.spill import PIECE, slices
@@ -157,9 +157,10 @@ def _of_ranks(table: EventTable) -> Mask:
     for source, rows, _ in table.parts:
         if source.rule.redraw or source.rule.companion:  # the record before it decides
             continue
-        mine = numbers_in(rows)[figures[rows] & (table.rank[rows] != NO_RANK)]
-        ranks = table.rank[mine]
-        printed = {rank: mine[ranks == rank] for rank in distinct(ranks)}
+        told = at_rows(figures, rows) & (at_rows(table.rank, rows) != NO_RANK)
+        mine = chosen(rows, where(told))
+        ranks = at_rows(table.rank, mine)
+        printed = {rank: numbers_in(chosen(mine, where(ranks == rank))) for rank in distinct(ranks)}
         if len(printed) < 2:
             continue
         leader = min(printed, key=lambda rank: (-len(printed[rank]), rank))
@@ -172,7 +173,7 @@ def _of_ranks(table: EventTable) -> Mask:
             others = [rank for rank in others if prints.same(found[leader][: len(found[rank])], found[rank])]
             begin, end = end, end + PIECE
         for rank in others:
-            copies[printed[rank]] = True
+            put(copies, printed[rank], True)
     return copies
 
 

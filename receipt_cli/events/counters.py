@@ -20,7 +20,7 @@ from receipt_cli.events.copies import TIMED
 from receipt_cli.events.table import EventTable, Row, Source, chosen, not_nan, numbers_in, where
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.precision import resolution
-from receipt_cli.numeric.spill import PIECE, pieces, rises, slices
+from receipt_cli.numeric.spill import PIECE, gathered, pieces, rises, slices
 from receipt_cli.patterns import compile_later
 
 Figures = Mapping[str, float]
@@ -141,7 +141,7 @@ def jumps_at_end(positions: Sequence[int], planned: int | None = None) -> bool:
 def set_aside(table: EventTable) -> EventTable:
     """Return the table with the displaced records as events ``PASTED`` or ``JUMP``: they are no step records then.
     Nothing changes if the trainer introduces itself before them, or if they come so often that processes take turns."""
-    counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & ~np.isnan(table.positions)
+    counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & not_nan(table.positions)
     opening = numbers_in(where(table.by_source(lambda source: source.rule.event in ("header", "compile"))))
     found: dict[str, list[Integers]] = {PASTED: [], JUMP: []}
     groups = 0
@@ -264,16 +264,18 @@ def comes_again(positions: Floats, *, counted: bool = False) -> Integers:
     printed so finely that they rise with each record. Whole epochs do if at most a tenth of the records share one, or if each
     comes twice: two processes print them. If ``counted``, half of the records may share a position.
     """
-    again = np.concatenate([np.empty(0, np.int64), *(first + 1 + np.flatnonzero(rise == 0) for first, rise in rises(positions))])
-    if not len(again):
-        return again
-    rising = sum(int(np.count_nonzero(rise > 0)) for _, rise in rises(positions))
-    if rising < FEWEST:
-        return again[:0]
+    same = rising = 0
+    for _, rise in rises(positions):
+        same, rising = same + int(np.count_nonzero(rise == 0)), rising + int(np.count_nonzero(rise > 0))
+    none = np.empty(0, np.int64)
+    if not same or rising < FEWEST:
+        return none
     unit = resolution(value for piece in pieces(positions) for value in piece.tolist()) or 1.0
     if unit < 1.0:  # else it is rounded to the same digits
         fine = sum(int(np.count_nonzero((rise > 0) & (rise < 1.5 * unit))) for _, rise in rises(positions))
-        return again if fine <= rising // 2 else again[:0]
-    times = Counter(np.unique(positions, return_counts=True)[1].tolist())
-    alone = 2 * len(again) <= len(positions) if counted else len(again) <= (1 - OF_POSITIONS) * len(positions)
-    return again if times[2] >= OF_POSITIONS * times.total() or alone else again[:0]
+        told = fine <= rising // 2
+    else:
+        times = Counter(np.unique(positions, return_counts=True)[1].tolist())
+        alone = 2 * same <= len(positions) if counted else same <= (1 - OF_POSITIONS) * len(positions)
+        told = times[2] >= OF_POSITIONS * times.total() or alone
+    return gathered(np.int64, same, (first + 1 + np.flatnonzero(rise == 0) for first, rise in rises(positions))) if told else none

@@ -3,6 +3,7 @@ Also report steps that are missing in the middle of a regular stride."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -41,8 +42,10 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
         if begin.line in launch.contested:
             continue
         before: dict[float, float] = {}
+        lowest, highest = np.fmin.reduce(last.positions, initial=math.inf), np.fmax.reduce(last.positions, initial=-math.inf)
         for place, loss in losses_of(superseded):
-            before.setdefault(place, loss)
+            if lowest <= place <= highest:
+                before.setdefault(place, loss)
         pairs = [(loss, before[place]) for place, loss in islice(losses_of(last), len(before)) if place in before]
         # no two runs from one checkpoint print losses at one step that differ by more than half of the larger
         alone = len(standing) <= 1

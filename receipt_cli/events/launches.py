@@ -21,9 +21,10 @@ import numpy as np
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
 from receipt_cli.events.starts import CONFIGURATION, FEWEST, MODEL, STRONG, Alike, Key, Known, Starts, introduces, runs_named
-from receipt_cli.events.table import EventTable, Row, at_rows, distinct
+from receipt_cli.events.table import EventTable, Row, at_rows, chosen, distinct, put, where
 from receipt_cli.grammar.model import MOMENTS
 from receipt_cli.numeric.array_types import Floats, Integers
+from receipt_cli.numeric.spill import slices
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.columns import POSITION_BITS
@@ -202,10 +203,13 @@ class _Walk:
         for coming in self.starts.ahead.values():
             planned = at_rows(self.events.column("planned"), coming.rows)
             odd = coming.back & coming.fresh
-            odd[1:] |= (planned[1:] != planned[:-1]) & ~np.isnan(planned[1:])
-            wanted[coming.rows] |= odd
+            for part in slices(len(planned) - 1):
+                plans = planned[part.start : part.stop + 1]
+                odd[part.start + 1 : part.stop + 1] |= (plans[1:] != plans[:-1]) & ~np.isnan(plans[1:])
+            put(wanted, chosen(coming.rows, where(odd)), True)
         wanted[[*self.named]] = True
-        wanted |= np.isin(self.events.at, [*self.banners]) if self.banners else False
+        for part in slices(len(wanted)) if self.banners else ():
+            wanted[part] |= np.isin(self.events.at[part], [*self.banners])
         return np.flatnonzero(wanted)
 
     def _looked_at(self) -> Iterator[int]:

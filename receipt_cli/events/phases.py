@@ -23,6 +23,7 @@ from receipt_cli.events.table import (
     chosen,
     distinct,
     last_finite,
+    mask_of,
     not_nan,
     numbers_in,
     size_of,
@@ -31,6 +32,7 @@ from receipt_cli.events.table import (
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.numeric.spill import extremes
 
 _SINGLE = ("eval", "header", "checkpoint", "compile", "failure")
 """Events that belong to the running phase, or begin one."""
@@ -139,7 +141,7 @@ def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
     facts: dict[str, tuple[float | str, int]] = {}
     if phases:
         first = phases[0]
-        lines = [int(part.line.min()) for part in (first.step_events, first.evals, first.standalone_events) if len(part)]
+        lines = [extremes(part.line)[0] for part in (first.step_events, first.evals, first.standalone_events) if len(part)]
         if first.grammar.trainer:
             facts["trainer"] = (first.grammar.trainer, min(lines))
         for phase in phases:
@@ -227,8 +229,13 @@ class _Sweep:
             asked[chosen(rows, first[first < size_of(rows)])] = True
         planned, places = (at_rows(events.column(name), steps) for name in ("planned", "step"))
         if planned.strides != (0,):
-            anew = (planned[1:] != planned[:-1]) & (places[1:] < places[:-1]) & ~np.isnan(planned[1:]) & ~np.isnan(planned[:-1])
-            asked[chosen(steps, np.flatnonzero(anew) + 1)] = True
+
+            def anew(part: slice) -> Mask:
+                plans, now = (column[part.start : part.stop + 1] for column in (planned, places))
+                found: Mask = (np.diff(plans) != 0) & (np.diff(now) < 0) & ~np.isnan(np.diff(plans))
+                return found
+
+            asked[chosen(steps, np.flatnonzero(mask_of(max(0, len(places) - 1), anew)) + 1)] = True
         lines = np.flatnonzero(self.companion)
         if len(lines):
             before = before_in(steps, lines) - 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from receipt_cli.events.counters import TOTALS
 from receipt_cli.events.starts import FEWEST
-from receipt_cli.events.table import EventTable, distinct, is_memory, not_nan
+from receipt_cli.events.table import EventTable, at_rows, distinct, is_memory, not_nan, where
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
@@ -115,7 +115,7 @@ def led_of(table: EventTable) -> Mask:
         if len(found) < 2 or (found[NO_RANK] and not _beside(mine)):
             continue
         leader = min(found, key=lambda rank: (-found[rank], rank))
-        own = places[(mine.rank == leader) & (places >= 0)]
+        own = at_rows(places, where((mine.rank == leader) & (places >= 0)))
         others = (mine.rank != NO_RANK) & (mine.rank != leader) & (places >= 0)
         led[rows] = others & np.isin(places, own)
     return led

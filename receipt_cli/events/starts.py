@@ -24,6 +24,7 @@ from receipt_cli.events.table import (
     falls,
     mask_of,
     not_nan,
+    put,
     where,
 )
 from receipt_cli.grammar.model import Rule
@@ -166,11 +167,11 @@ class Starts:
                 rank = int(at_rows(table.rank, chosen(mine, slice(0, 1)))[0])
                 key = (source.grammar.id, source.rule.phase or stages[number], source.rule.name, rank)
                 if key in self.kinds:  # another source of one rule
-                    self.codes[mine] = self.kinds.index(key)
+                    put(self.codes, mine, self.kinds.index(key))
                     mine = where(self.codes == self.kinds.index(key))
                 else:
                     self.kinds.append(key)
-                self.codes[mine] = self.kinds.index(key)
+                put(self.codes, mine, self.kinds.index(key))
                 self.ahead[key] = Alike(table, mine, at_rows(table.positions, mine))
 
     def _stages(self) -> tuple[list[str | None], Integers]:

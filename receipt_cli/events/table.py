@@ -19,7 +19,7 @@ from receipt_cli.grammar.model import COUNTERS, MOMENTS, Grammar, Rule
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import PIECE, ascends, gathered, picked, rises, scratch, show, slices
+from receipt_cli.numeric.spill import PIECE, ascends, extremes, gathered, picked, rises, scratch, show, slices
 from receipt_cli.numeric.spill import pieces as parts_of
 from receipt_cli.numeric.statistics import Statistic, finite
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
@@ -189,11 +189,16 @@ def distinct(values: Array) -> list[Any]:
     if len(values) < BLOCK:
         return sorted(set(values.tolist()))
     if values.dtype.kind == "i" and len(values):
-        least, most = int(values.min()), int(values.max())
+        least, most = extremes(values)
         if most - least < PIECE:
             counts = sum(np.bincount(values[part] - least, minlength=most - least + 1) for part in slices(len(values)))
             return list((np.flatnonzero(counts) + least).tolist())
     return sorted(set().union(*(distinct_values(values[part]).tolist() for part in slices(len(values)))))
+
+
+def _code_type(count: int) -> type[np.integer[Any]]:
+    """Return the type of the indexes of ``count`` sources."""
+    return np.int8 if count <= 1 << 7 else np.int16
 
 
 # --- the log ---------------------------------------------------------------------------------------------------------
@@ -356,7 +361,7 @@ class Log:
 
         ``at``, ``line``, ``rank`` (int64) and ``clock`` (float64) are those of the lines; ``step``, ``planned`` and ``COUNTERS``
         are whole numbers in float64, NaN if unknown; ``epoch`` is the epoch of a record that prints none; ``source`` is the
-        index of the record's source in ``sources`` (int16).
+        index of the record's source in ``sources`` (int8, or int16 for more than 128 sources).
         """
         if name not in self._columns:
             made = self._made(name)
@@ -369,8 +374,8 @@ class Log:
             return repeated(math.nan, self.count)
         if name == "source":
             if len(self.sources) < 2:
-                return repeated(np.int16(0), self.count)
-            codes = np.empty(self.count, np.int16)
+                return repeated(np.int8(0), self.count)
+            codes = np.empty(self.count, _code_type(len(self.sources)))
             for number, rows in enumerate(self.places):
                 put(codes, rows, number)
             return codes  # ``read_as`` sets this column itself
@@ -389,7 +394,9 @@ class Log:
         found = scratch(values[0].dtype.type if values else np.float64, self.count)
         for rows, each in zip(self.places, values, strict=True):
             for part in slices(len(each)):
-                found[chosen(rows, part)] = each[part]
+                mine = chosen(rows, part)
+                found[mine] = each[part]
+                show(8 * (size_of(mine) if isinstance(mine, slice) else int(mine[-1] - mine[0])))
         return found
 
     def having(self, sources: Sequence[Source] | None = None, **columns: Array) -> Log:
@@ -686,7 +693,7 @@ class EventTable:
     @cached_property
     def parts(self) -> list[tuple[Source, Rows, Rows]]:
         """The sources of the records, each with the rows of its records: first in this table, then in the source."""
-        codes = self.column("source")
+        codes = at_rows(self.log.column("source"), self.rows)  # not kept: ``parts`` is
         numbers = distinct(codes)
         found: list[tuple[Source, Rows, Rows]] = []
         for number in numbers:
@@ -710,7 +717,7 @@ class EventTable:
 
     def by_source(self, value: Callable[[Source], Any]) -> Array:
         """Return for each record ([n]) what the function ``value`` returns for its source."""
-        codes, known = self.column("source"), [value(source) for source in self.log.sources]
+        codes, known = at_rows(self.log.column("source"), self.rows), [value(source) for source in self.log.sources]
         if codes.strides == (0,) and len(codes):
             return repeated(known[codes[0]], self.count)
         found: Array = np.asarray(known)[codes] if known else np.empty(0, np.bool_)
@@ -787,8 +794,10 @@ class EventTable:
     def read_as(self, index: Integers, made: Callable[[Source], Source]) -> EventTable:
         """Return the table with its records at ``index`` read otherwise: ``made`` makes their new sources from the old ones."""
         log, rows = self.log, numbers_in(chosen(self.rows, index))
-        codes, sources, first = np.array(log.column("source")), list(log.sources), list(log.first)
-        for number in distinct_values(codes[rows]).tolist():
+        codes, sources, first = log.column("source"), list(log.sources), list(log.first)
+        numbers = distinct_values(codes[rows]).tolist()
+        codes = np.array(codes, _code_type(len(sources) + len(numbers)))
+        for number in numbers:
             codes[rows[codes[rows] == number]] = len(sources)
             sources.append(made(sources[number]))
             first.append(first[number])
@@ -989,7 +998,9 @@ def losses_of(steps: EventTable) -> Iterator[tuple[float, float]]:
     """Yield position and loss of each record that prints both."""
     found = steps.metric("loss")
     known = found.chosen(not_nan(at_rows(steps.positions, found.rows)))
-    yield from zip(at_rows(steps.positions, known.rows).tolist(), known.values.tolist(), strict=True)
+    places = at_rows(steps.positions, known.rows)
+    for part in slices(len(places)):
+        yield from zip(places[part].tolist(), known.values[part].tolist(), strict=True)
 
 
 @dataclass(slots=True)
@@ -1015,8 +1026,8 @@ def find_places(table: EventTable, printed: Column, windowed: Column, name: str,
         return None if place is None else table[column.row(place)].line_of(name)
 
     values = windowed.values
-    odd = np.flatnonzero(mask_of(len(values), lambda part: ~np.isfinite(values[part])))
-    nans, infinite = (odd[mine].tolist() for mine in (np.isnan(values[odd]), np.isinf(values[odd])))
+    odd = numbers_in(where(mask_of(len(values), lambda part: ~np.isfinite(values[part]))))
+    nans, infinite = (odd[is_kind(at_rows(values, odd))].tolist() for is_kind in (np.isnan, np.isinf))
     least, most = (None if value is None else place_of(values, value) for value in (statistic.min, statistic.max))
     return Places(
         line(printed, 0), line(printed, len(printed.values) - 1), line(windowed, least), line(windowed, most),

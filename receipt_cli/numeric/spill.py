@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from mmap import PAGESIZE, mmap
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet, finalize
@@ -286,6 +287,8 @@ def _allocate(descriptor: int, start: int, length: int) -> None:
 
 PIECE = 1 << 17
 """Numbers of a long column processed together."""
+NEAR = PIECE << 2
+"""Greatest distance of the rows of a long column that are read together."""
 _LARGE = 1 << 20
 """Fewest bytes of a temporary column that are worth a file."""
 
@@ -341,16 +344,23 @@ def slices(count: int) -> Iterator[slice]:
 
 def picked(values: NDArray[Kind], rows: Integers) -> NDArray[Kind]:
     """Return ``values`` (eight bytes each) at ascending ``rows``; release pages of files meanwhile."""
-    if len(rows) <= PIECE:
+    if values.nbytes < _LARGE or not len(rows):
         return values[rows]
 
     def parts() -> Iterator[NDArray[Kind]]:
-        for begin in range(0, len(rows), PIECE):
-            piece = rows[begin : begin + PIECE]
-            yield values[piece]
-            show(8 * (int(piece[-1] - piece[0]) + len(piece)))
+        for piece in pieces(rows):
+            begins = range(int(piece[0]), int(piece[-1]) + 1, NEAR)
+            for begin, end in pairwise([*np.searchsorted(piece, begins).tolist(), len(piece)]):
+                yield values[piece[begin:end]]
+                show(8 * NEAR)
 
     return gathered(values.dtype.type, len(rows), parts())
+
+
+def extremes(values: Integers) -> tuple[int, int]:
+    """Return the smallest and the largest of ``values``, at least one."""
+    ends = [(int(piece.min()), int(piece.max())) for piece in pieces(values)]
+    return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def ascends(values: NDArray[Any]) -> bool:

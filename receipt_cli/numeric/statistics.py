@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from receipt_cli.numeric.array_types import Floats
-from receipt_cli.numeric.spill import pieces, take
+from receipt_cli.numeric.spill import pieces, slices, take
 
 Values: TypeAlias = "Sequence[float] | Floats"
 """A list, an ``array('d')`` or a float64 array (n,)."""
@@ -203,7 +203,9 @@ def _product(value: float, count: int) -> float:
 
 def _ranked(values: Floats, low: int, high: int) -> list[float]:
     """Return the values of the neighbouring ranks ``low`` to ``high`` in a stable order of finite ``values``."""
-    sample = np.sort(values[:: max(1, len(values) // SAMPLE)])
+    stride = max(1, len(values) // SAMPLE)
+    samples = [values[part][-part.start % stride :: stride].copy() for part in slices(len(values))]
+    sample = np.sort(np.concatenate(samples))
     floor = sample[max(0, low * len(sample) // len(values) - MARGIN)]
     ceiling = sample[min(len(sample) - 1, high * len(sample) // len(values) + MARGIN)]
     below, same, held = 0, 0, list[Floats]()
@@ -222,8 +224,8 @@ def _ranked(values: Floats, low: int, high: int) -> list[float]:
             below, inside = 0, values  # the sample does not represent all
         found = _at_ranks(inside, [rank - below for rank in range(low, high + 1)])
     if not all(found):
-        zeros = values[values == 0]  # -0.0 and 0.0 in log order
-        first = int(np.count_nonzero(values < 0))
+        zeros = np.concatenate([piece[piece == 0] for piece in pieces(values)])  # -0.0 and 0.0 in log order
+        first = sum(int(np.count_nonzero(piece < 0)) for piece in pieces(values))
         found = [value or float(zeros[rank - first]) for rank, value in enumerate(found, low)]
     return found
 

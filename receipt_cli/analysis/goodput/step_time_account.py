@@ -27,6 +27,7 @@ from receipt_cli.analysis.summary import TRAINING_ONLY, Summary
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import NO_STEP, Row
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
+from receipt_cli.numeric.spill import picked
 from receipt_cli.scan.arrivals import Samples
 
 TIMED = ("step_times", "trainer_total")
@@ -245,14 +246,14 @@ class PhaseTime:
         """When each attempt began (float64 [k]; NaN if unknown), and whether a line says so (bool [k]).
         An attempt began with its own first line, else when the attempt before printed its last."""
         records = self.records
-        begins = np.append(self.begin.clock, records.clock[records.stops[:-1] - 1])
+        begins = np.append(self.begin.clock, picked(records.clock, records.stops[:-1] - 1))
         said = np.zeros(len(begins), np.bool_)
         lines = self.phase.standalone_events.where(~np.isnan(self.phase.standalone_events.clock))
         told = [(row.at, row.clock, row.rule.event) for row in lines]
         told = sorted([*told, *((at, clock, "header") for at, clock in self.phase.started)])
         places = [at for at, _, _ in told]
-        low = np.searchsorted(places, records.at[records.stops[:-1] - 1], "right")
-        high = np.searchsorted(places, records.at[records.starts[1:]])
+        low = np.searchsorted(places, picked(records.at, records.stops[:-1] - 1), "right")
+        high = np.searchsorted(places, picked(records.at, records.starts[1:]))
         for number in np.flatnonzero(low < high).tolist():
             between = told[low[number] : high[number]]
             anew = [clock for _, clock, kind in between if kind in ("header", "compile", "phase")]
@@ -347,12 +348,12 @@ class PhaseTime:
         for found in (*(self.stalls or ()), *self.late):
             (standing if self._stands(found) else wasted).append(-found.seconds)
         own = self.pace * records.leads
-        first, last = clock[records.starts], clock[records.stops - 1]
+        first, last = picked(clock, records.starts), picked(clock, records.stops - 1)
         since = first - self._begins[0]
         lead = np.maximum(0.0, np.minimum(own, np.where(np.isnan(since), own, since)))
         lead[0] = lead[0] if self.begin.led else 0.0
         stands, over = records.standing > records.starts, records.standing < records.stops
-        until = np.where(stands, clock[np.maximum(records.standing - 1, 0)], first)
+        until = np.where(stands, picked(clock, np.maximum(records.standing - 1, 0)), first)
         standing += [*lead[stands].tolist(), *(until - first)[stands].tolist()]
         wasted += [*lead[~stands].tolist(), *(last - until)[over].tolist()]
         return max(0.0, math.fsum(standing)), max(0.0, math.fsum(wasted))

@@ -20,7 +20,7 @@ from receipt_cli.events.launches import END
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import Row
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
-from receipt_cli.numeric.spill import gathered, slices
+from receipt_cli.numeric.spill import gathered, picked, slices
 from receipt_cli.numeric.statistics import Statistic, exact_median, finite
 
 NOISE = 0.01
@@ -171,7 +171,7 @@ def _extras(
     """
     warm = records.first(warmups(records.lengths))
     at = np.union1d(warm, marks.at)[: 0 if definition in CUMULATIVE else None]
-    values, data, covers = records.times(TIME)[at], records.times(DATA)[at], records.covers[at]
+    values, data, covers = picked(records.times(TIME), at), picked(records.times(DATA), at), picked(records.covers, at)
     waits = (data > waiting) & (data <= values) if waiting is not None else np.zeros(len(at), np.bool_)
     waited = np.where(waits, data - (waiting or 0.0), 0.0)
     more = values - waited - median
@@ -188,9 +188,10 @@ def _extras(
 def is_credible(records: Records, grain: float, definition: str | None, median: float) -> bool:
     """Return whether the printed times fit between the stamps; True if there are no stamps.
     In each attempt, the time of all records after the first must fit between the first and the last."""
-    first = records.times(TIME)[records.starts]
+    first = picked(records.times(TIME), records.starts)
     first = np.where(np.isnan(first), median, first) * records.leads
-    room = ((records.clock[records.stops - 1] - records.clock[records.starts]) * (1 + SLACK) + 2 * grain).tolist()
+    clock = records.clock
+    room = ((picked(clock, records.stops - 1) - picked(clock, records.starts)) * (1 + SLACK) + 2 * grain).tolist()
     totals = records.totals(records.starts, records.stops, TIME, definition, median)
     every = zip(totals, first.tolist(), room, strict=True)
     return not any(seconds is not None and seconds - lead > most for seconds, lead, most in every)
@@ -217,7 +218,8 @@ def find_pace(records: Records, marks: Placed, grain: float) -> float | None:
     clock = records.clock
     first, last = records.starts, records.stops - 1
     inside = marks.at[~np.isin(marks.at, first)]
-    seconds = [*(clock[last] - clock[first]).tolist(), *(clock[inside - 1] - clock[inside]).tolist()]
+    spans = picked(clock, last) - picked(clock, first), picked(clock, inside - 1) - picked(clock, inside)
+    seconds = [second for span in spans for second in span.tolist()]
     if any(map(math.isnan, seconds)):
         return None
     steps = int((records.steps_in(first, records.stops) - records.leads).sum() - records.covers[inside].sum())
