@@ -148,7 +148,7 @@ def _columns(line: bytes) -> int:
 
 def _opening(line: bytes) -> bytes:
     """Return how a line begins, with one digit for each number and one space for each gap."""
-    return re.sub(rb"\d+", b"0", re.sub(rb"\s+", b" ", line[:24]))[:12]
+    return re.sub(rb"\d+", b"0", re.sub(rb"\s+", b" ", line[:96]))[:12]
 
 
 class FoldedLines:
