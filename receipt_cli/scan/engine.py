@@ -37,7 +37,7 @@ from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.columns import RuleColumns, place
 from receipt_cli.scan.forms import MARK
 from receipt_cli.scan.kernel.reader import KernelReader
-from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
+from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared, note_unread
 from receipt_cli.scan.layout import MAX_KEPT, MAX_LENGTH, LayoutCache, learn_layout
 from receipt_cli.scan.presence import load_kernel
 from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, Problems, RuleKey, Segment, SegmentBody
@@ -224,6 +224,8 @@ class Engine:
             kept = {key: columns for key, columns in part.rules.items() if key in whole.rules}
             if figures(part) != figures(whole):
                 begun = True
+                if not model:
+                    note_unread(kept, whole)
                 whole.rules, whole.near = kept, part.near
         if whole.rules:
             refs = {ref for ref, _ in whole.rules}

@@ -12,6 +12,7 @@ from typing import Any
 
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import plain
+from receipt_cli.scan.columns import RuleColumns, TextColumn
 from receipt_cli.scan.segment import SegmentBody
 
 PROOF = 3
@@ -70,8 +71,14 @@ def _is_proven(token: bytes, others: list[re.Match[bytes] | None]) -> bool:
         return False
     if all(end == token for end in ends):
         return True
-    forms = {(len(found[1]), found[2]) if (found := _DECIMALS.match(end)) else None for end in (*ends, token)}
-    return len(forms) == 1 and None not in forms
+    own, forms = _decimals(token), [_decimals(end) for end in ends]  # nothing follows the longest of many
+    return own is not None and forms.count(own) >= PROOF and all(form is not None and form <= own for form in forms)
+
+
+def _decimals(token: bytes) -> tuple[bytes, int] | None:
+    """Return the text behind the decimals of a number, and how many there are; None for a whole number."""
+    found = _DECIMALS.match(token)
+    return None if found is None else (found[2], len(found[1]))
 
 
 def is_closed(record: bytes) -> bool:
@@ -122,6 +129,16 @@ def keep_known(last: SegmentBody, earlier: Mapping[tuple[str, str], Collection[s
             dropped |= _drop_new_names(columns.numbers, known)
             dropped |= _drop_new_names(columns.unregistered, known)
     return dropped
+
+
+def note_unread(kept: Mapping[tuple[str, str], RuleColumns], whole: SegmentBody) -> None:
+    """Note the numbers of a record that ``kept`` lacks since they may be cut: each is printed, but not read."""
+    for key, columns in kept.items():
+        theirs = whole.rules[key]
+        for name, column in (*theirs.numbers.items(), *theirs.unregistered.items()):
+            if name not in columns.numbers and name not in columns.unregistered:
+                columns.unread[name] = TextColumn()
+                columns.unread[name].append(0, f"{column.values[0]:.12g}")
 
 
 def keep_shared(body: SegmentBody, model: SegmentBody) -> None:

@@ -85,7 +85,8 @@ def settle_forms(
                 continue
             groups = _with_continued(groups, key, again)
             _without_doubtful(groups, rule, key, body.doubts)
-            unread = sorted({n for group in groups for n in group.columns.unread if rule.fields[n].target[0] == "metric"})
+            structural = {n for n, spec in rule.fields.items() if spec.target[0] not in ("metric", "other")}
+            unread = sorted({n for group in groups for n in group.columns.unread} - structural)
             body.doubts += [Doubt.unread(key, [group.columns for group in groups], name) for name in unread]
             _name_labels(groups, key, body.doubts)
         body.rules[key] = groups[0].columns if len(groups) == 1 else interleaved([group.columns for group in groups])

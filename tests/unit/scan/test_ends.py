@@ -30,6 +30,10 @@ def test_a_record_at_the_cap_in_two_blocks(engine: Engine, more: int, end: bytes
 
 
 STEPS = "".join(f"iter {n}: loss {3 - n / 100:.4f}, time {100 + n:.2f}ms, mfu 40.00%\n" for n in range(6))
+VARIED = "".join(
+    f"Epoch {n}/9\n10/10 [==============================] - 1s 9ms/step - loss: {3 - n / 100:.4f} - acc: {0.73 + n / 3200:.4f}\n"
+    for n in range(1, 10)
+).replace("0.7303", "0.73")
 SAVED = "".join(f"[2025-09-21 09:28:2{n},433 INFO] Saving checkpoint model/bima_step_{n}000.pt\n" for n in range(6))
 ONMT = "".join(
     f"[2025-09-21 09:28:2{n},433 INFO] Step {n}00/ 5000; acc: 5{n}.5; ppl: 12.3; xent: 2.5; lr: 0.00010; "
@@ -49,6 +53,8 @@ CUTS = [
     ("inside the loss", STEPS + "iter 6: loss 2.", 6, True),
     ("inside the time", STEPS + "iter 6: loss 2.9400, time 10", 7, True),
     ("inside the step", STEPS + "iter 1", 6, True),
+    ("behind the longest number of a column", VARIED[:-1], 9, False),
+    ("behind a number that is longer elsewhere", VARIED.replace("0.7325", "0.73251")[:-1], 9, True),
     ("behind a number that is nan elsewhere", NAN + "iter 6: loss 2.9400, time 106.00ms, mfu 4", 7, True),
     ("inside the step, of a record that has another place, too", FAIRSEQ + OF_NAN.partition("50, lr=")[0] + "50, ", 4, True),
     ("a record with nan, behind the step", FAIRSEQ + OF_NAN.partition("6.25e")[0] + "6.25e-06, gnorm=1.", 5, True),
@@ -64,6 +70,14 @@ def test_what_may_be_cut_is_not_read(log: str, records: int, cut: bool) -> None:
     problems = [problem["kind"] for problem in document["derivation"]["problems"]["first"]]
     summary = document["summary"]
     assert ((summary["steps"]["record_count"] if summary else 0), "last_record_cut" in problems) == (records, cut)
+
+
+def test_a_figure_that_may_be_cut_is_named_and_null() -> None:
+    document = receipt_of(VARIED.replace("0.7325", "0.73251")[:-1])
+    (problem,) = [p for p in document["derivation"]["problems"]["first"] if p["kind"] == "figure_unread"]
+    accuracy = document["summary"]["metrics"]["train_accuracy"]
+    assert [accuracy[name] for name in ("first", "last", "min", "max")] == [0.73, None, None, None]
+    assert "/summary/metrics/train_accuracy/last" in problem["fields"] and problem["values"] == ["0.7328"]
 
 
 @pytest.mark.parametrize("end", ["1,517,", "1,51", "1,517"])
