@@ -68,6 +68,12 @@ _POWERS = {Decimal(10) ** power: power for power in range(-9, 16)}
 _SHIFTS: dict[str | None, str] = {None: "", "si": ""}
 """Units that shift the decimal point: ``float("131.97" + "e-3")`` is the exact product, rounded once."""
 _SHIFTS.update((name, f"e{_POWERS[unit.factor]}") for name, unit in UNITS.items() if unit.factor in _POWERS)
+_TIMES = {"d": "86400", "h": "3600", "m": "60", "s": "1", "ms": "0.001"}
+_TIME = r" ?(?:d(?:ays?)?|h(?:(?:ou)?rs?)?|m(?:in(?:ute)?s?|s)?|s(?:ec(?:ond)?s?)?)"
+MORE_TIME = rf"(?:{_TIME},? ?(?:and )?\d{{1,6}}){{1,4}}(?:\.\d{{1,12}})?{_TIME}(?!\w)"
+DURATION = rf"\d{{1,6}}{MORE_TIME}"
+"""Patterns of what follows the first digits of a time in several units (``15m 1s``, ``2 days, 3 hours``), and of all of it."""
+_DURATION, _PARTS = compile_later(rf"{DURATION}\Z", re.ASCII), compile_later(r"([\d.]+) ?(ms|[dhms])")
 _HMS = compile_later(r"(?:(\d{1,6}) days?, )?(?:(\d{1,6}):(?=[0-5]?\d:))?(\d{1,2}):([0-5]?\d(?:\.\d+)?)\Z", re.ASCII)
 
 
@@ -95,6 +101,8 @@ def read_number(text: str, unit: str | None = None) -> float | None:
     if found is None:
         lowered = text.lower()
         value = _NONFINITE.get(lowered, _NONFINITE.get(lowered.rstrip("%ms")))
+        if value is None and unit in ("hms", "suffix") and _DURATION.match(text):
+            return _read_duration(text)
         return _read_hms(text) if value is None and unit == "hms" else value
     number, suffix = found
     if "," in number:
@@ -186,6 +194,13 @@ def _measure(unit: str) -> tuple[Unit, Decimal] | None:
         prefix, what = UNITS[_SUFFIXES[what[0]]], what[1:]
     what = what.lower().removesuffix("s")
     return Unit("token" if what == "tok" else what, prefix.factor), time.factor
+
+
+def _read_duration(text: str) -> float | None:
+    """Return the seconds of a time in several units; None if a unit is not smaller than the one before it."""
+    parts = [(Decimal(number), Decimal(_TIMES[unit if unit == "ms" else unit[0]])) for number, unit in _PARTS.findall(text)]
+    sizes = [size for _, size in parts]
+    return float(sum(number * size for number, size in parts)) if sizes == sorted(set(sizes), reverse=True) else None
 
 
 def _read_hms(text: str) -> float | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from receipt_cli.definitions.units import DURATION
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.grammar.parse import PARTS
 from receipt_cli.learn.counting import EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, Counter, counted_unit, glued_bar, passes_of
@@ -30,7 +31,7 @@ UNIT = r"(?:[ \t]?%|[A-Za-z]{1,16}(?:/[A-Za-z]{1,8})?)?+"
 _TIME = (
     r"(?:\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d++)?+(?:Z|[+-]\d\d:?\d\d)?+)?+"
     r"|(?:-?\d{1,5} days?, *+)?+\d{1,4}:\d\d(?::\d\d)?+(?:[.,]\d++)?+(?: ?[AP]M)?+"
-    r"|\d{1,4}[dhms] ?\d{1,3}m?[hms](?: ?\d{1,2}[ms])?+)"
+    rf"|{DURATION})"
 )
 MIN_GATE = 4
 """Bytes of a literal that make a good gate of a rule."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
+from receipt_cli.definitions.units import DURATION
 from receipt_cli.patterns import compile_later, regex_later
 from receipt_cli.records.envelope import MASK, NO_RANK, head_ends, read_rank, starts
 
@@ -36,8 +37,7 @@ _MASK = _pattern(
     rb"|\[\d{1,3}:\d\d(?::\d\d)?+,[ \t]*+[^\],\s]{1,16}(?=[\],])"  # [00:10, 3.2it/s
     rb"|(?<!\d)\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d++)?+(?:Z|[+-]\d\d:?\d\d)?+)?+(?!\w)"
     rb"|(?<![\w.])(?:-?\d{1,5} days?, *+)?+\d{1,4}:\d\d(?::\d\d)?+(?:[.,]\d++)?+(?: ?[AP]M)?+(?![\w:])"
-    rb"|(?<![\w.])(?:\d{1,4}[dhm] ?\d{1,2}[hms](?: ?\d{1,2}[ms])?+|\d{1,2}s ?\d{1,3}ms)(?!\w)"
-    rb"|(?<=%)\|(?:[ #=>.\-]|[\xe2][\x94-\x96][\x80-\xbf]){0,300}+\|?+"
+    rb"|(?<![\w.])" + DURATION.encode() + rb"|(?<=%)\|(?:[ #=>.\-]|[\xe2][\x94-\x96][\x80-\xbf]){0,300}+\|?+"
     rb"|\[(?=[ .\-]{0,300}[=>#])[=>#.\- ]{5,300}\]|(?:\xe2[\x94\x95][\x80-\xbf]){5,100}"
     rb"|(?<![\w.@])" + _SCALED + rb"|(?<![\w.@])" + _WHOLE + rb"[ \t]*+(?:/|of |out of )[ \t]*+" + _WHOLE + rb"(?!\w|\.\d)"
     rb"|(?<![\w.@])[-+]?[1-9]\d{0,2}(?:\.\d{3})++,\d++(?![\w.]|,\d)"  # 39.000,5: a comma for a point, or a list

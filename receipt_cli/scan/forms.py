@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.definitions.units import MORE_TIME
 from receipt_cli.grammar.model import Field, Rule
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import CITATION, head_ends, in_json_string
@@ -50,6 +51,7 @@ _BEGUN, _THREE = compile_later(rb"\d,\Z"), compile_later(rb"\d{3}\.\d")
 """The start of a number before a match, and a match that thousands may precede."""
 _BEGIN = compile_later(rb"([^\d\r\n]*?[A-Za-z]{3}[^\d\r\n]*)\d")
 """How a record begins, up to its first number."""
+_LETTERS = b" abcdefghijklmnopqrstuvwxyz"
 _FIGURES = frozenset(b"%c" % byte for byte in b"0123456789.")
 _TAIL = compile_later(rb"#|\.[A-Za-z#]|[A-Za-z_]\w*")
 _HEAD = compile_later(rb"-\d|\[(?:[A-Za-z]|\d\d:\d\d|\d{4}-)")
@@ -58,6 +60,7 @@ _UNIT = compile_later(
     rb"[ \t]?((?:[kKMGT]|[kKMGT]i)?(?:B|[A-Za-z]{1,9}/(?:s|sec|second|min)|FLOPS?)|ns|us|ms|s|secs?|seconds?|min|h)(?![\w/])"
 )
 _DECIMALS = compile_later(rb"\.(\d*)")
+_MORE_TIME = compile_later(MORE_TIME.encode() + rb"(?!/)")
 _COMMA = compile_later(rb"(?<![\d,.])(\d{1,18}),(\d++)(?![,.]\d)")
 _THOUSANDS = compile_later(rb"(?<![\w,.])\d{1,3}(?:,\d{3})++\.\d++(?![,.]\d)")
 _SEPARATED = compile_later(rb"(?:(?:'|\xe2\x80\x99|\xc2\xa0|\xe2\x80[\x89\xaf])\d{3})++(?!\d)|(?: \d{3})++\.\d")
@@ -262,6 +265,8 @@ def _cells(record: bytes, rule: Rule, event: Extraction) -> Iterator[tuple[str, 
 def _doubt(record: bytes, spec: Field | None, event: Extraction, span: Span) -> str | None:
     """Return the doubt about the number at ``span``, None if there is none."""
     text, end = record[slice(*span)], span[1]
+    if _MORE_TIME.match(record, span[0] + len(text.rstrip(_LETTERS))):
+        return PART
     if b"," in text:
         return GROUPED if spec is not None and spec.type == "number" and _GROUPS.match(text) else None
     if record[end : end + 1] == b"," and b"." not in text and text[-1:].isdigit() and _DECIMAL_COMMA.match(record, end):

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.definitions.units import DURATION
 from receipt_cli.grammar.model import Rule
 from receipt_cli.patterns import compile_later, regex_later
 from receipt_cli.scan.extraction.model import DROPPED, MAX_KEY, TIME_BOX_S, Extraction, Span, read_unregistered
@@ -22,7 +23,8 @@ MAX_LABELLED = 64
 _LABELLED = regex_later(
     rb"(?<![\w./%@#-])(?P<key>[A-Za-z_][\w./@%#-]*+(?: [A-Za-z_][\w./@%#-]*+){0,3}(?: \([\w%/]++\))?+)"
     rb"[\"']?[ \t]?[=:][ \t]{0,16}"
-    rb"(?P<number>[-+]?(?:\d++(?:,\d{3})*+(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+|(?i:[-+]?(?:nan|inf))(?!\w))"
+    rb"(?P<number>(?>" + DURATION.encode() + rb"|"
+    rb"[-+]?(?:\d++(?:,\d{3})*+(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+|(?i:[-+]?(?:nan|inf))(?!\w)))"
     rb"(?P<unit>(?: ?[KMGTP]i?B|[A-Za-z%][A-Za-z/%]{0,11})?+)(?<!%(?=\|))(?=[\s,;|)\]}\"'<]|\Z)"
 )
 """A label of up to four words, a colon or equals sign, a number and an attached unit; not a percentage before a bar."""

@@ -69,6 +69,8 @@ def test_the_lead_of_a_record_is_the_words_behind_what_a_logger_puts_there(befor
     ("line", "doubts"),
     [
         ("round 10: loss 3.28, took 1.25", {}),
+        ("round 10: loss 3.28, took 1m 25s", {"time": PART}),
+        ("round 10: loss 3.28, took 1s 25ms/step", {}),
         ("round 10: loss 1,234.5", {}),
         ("round 10: loss 1,234,", {"loss": PART}),
         ("round 10: loss 3.28#QNAN", {"loss": GLUED}),

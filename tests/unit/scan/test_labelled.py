@@ -27,6 +27,8 @@ GENERIC = "step={0} loss={1:.3f} grad_norm=1.2{2}\n"
         (" new_term: 1.5e-3", "new_term", 0.0015),
         (" cache: 1.5 GiB", "cache", 1.5 * 2**30),
         (" speed: 12.5it/s", "speed (it/s)", 12.5),
+        (" took: 15m 1s", "took", 901.0),
+        (" took: 2 min 3.5 sec,", "took", 123.5),
     ],
 )
 def test_what_no_rule_names_is_kept(line: str, more: str, key: str, value: float) -> None:
