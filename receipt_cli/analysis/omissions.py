@@ -4,6 +4,7 @@ of it are left out."""
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
@@ -53,7 +54,10 @@ def loss_missing(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[
 
 
 def printed_twice(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
-    """Return problems for records at one position with different values; figures that depend on them are left out."""
+    """Return problems for records at one position with different values; figures that depend on them are left out.
+
+    If most records repeat a step, and not each step equally often as ranks do, the step is not their position.
+    """
     found: list[Problem] = []
     for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
         contests = [contest for contest in phase.contests if contest.other.rule.event != JUMP]
@@ -61,6 +65,9 @@ def printed_twice(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list
             again = sum(contest.stands is not None and contest.other.step is not None for contest in contests)
             detail = f"{len(contests)} records repeat a step with other values, or come out of order, without a restart"
             fields = [*_undecided(contests, summary), *(["steps/record_count"] if again < len(contests) else [])]
+            repeats = Counter(Counter(contest.other.step for contest in contests).values())
+            if len(contests) > len(phase.steps) and len(repeats) > 1 and repeats.most_common(1)[0][1] < 0.9 * repeats.total():
+                fields = [*dict.fromkeys(["steps/record_count", "step_times", "realised", "/goodput", *fields])]
             found += _problems("step_printed_twice", index, contests, detail, fields)
     return found
 

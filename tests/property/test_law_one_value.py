@@ -93,6 +93,18 @@ def test_a_second_series_leaves_nothing(length: int, stride: int) -> None:
     assert told(document, "step_printed_twice")
 
 
+@settings(max_examples=6)
+@given(st.lists(st.integers(1, 5), min_size=30, max_size=60).filter(lambda times: sum(times) > 2.5 * len(times)))
+def test_a_counter_that_most_records_repeat_counts_no_records(times: list[int]) -> None:
+    places = [n for n, count in enumerate(times) for _ in range(count)]
+    clock = "2024-11-28 21:{:02}:{:02} Learner INFO value loss: {:.5f}, policy loss: {:.5f}, episode: {}"
+    lines = [clock.format(at // 60, at % 60, 9 - at / 50, 3 - at / 70, n) for at, n in enumerate(places)]
+    document = receipt_of(lines)
+    summary = document["summary"]
+    assert (summary["steps"]["last"], summary["steps"]["record_count"]) == (len(times) - 1, None)
+    assert summary["step_times"] is summary["realised"] is document["goodput"] is None
+
+
 @pytest.mark.parametrize("end", ["\n", "\r"])
 @pytest.mark.parametrize("again", [[4], [0], [29], [*range(30)]])
 def test_a_full_bar_that_comes_again_on_a_line_of_its_own(end: str, again: list[int]) -> None:
