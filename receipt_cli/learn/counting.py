@@ -109,8 +109,9 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
 
     step = min(steps, key=surest)
     found = _by_step(shape, step, epoch)
-    if not names[step].text and shape.literals[step + 1].strip() == b"(" and found.mode == PER_EPOCH:
-        found = replace(found, mode=UNNUMBERED)  # ``[640/60000 (1%)]`` counts samples
+    shared = not names[step].text and shape.literals[step + 1].strip() == b"("  # ``[640/60000 (1%)]`` counts samples
+    if found.mode == PER_EPOCH and (shared or _counts_samples(shape, step)):
+        found = replace(found, mode=UNNUMBERED)
     return replace(found, tentative=step not in counting and step in few)
 
 
@@ -193,6 +194,13 @@ def _with_epochs(shape: Shape, at: int) -> float:
     falls = shape.falls(at)
     risen = [1 for b, a in falls if any(a.get(i, 0) > v for i, v in b.items() if i != at and shape.columns[i].integer)]
     return len(risen) / len(falls) if falls else 0.0
+
+
+def _counts_samples(shape: Shape, at: int) -> bool:
+    """Return whether each epoch begins at one number above 1, a fraction of the stride: the samples of a batch (``16, 1616``)."""
+    column, begins = shape.columns[at], {after[at] for _, after in shape.falls(at)}
+    batch, stride = column.first or 0, column.stride or 0
+    return begins == {batch} and 1 < batch < stride and not stride % batch and column.strides >= AGREE * column.rises
 
 
 def _leads(shape: Shape, names: list[Name], at: int, vocabulary: Vocabulary) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from receipt_cli.detect.generic import load_generic
-from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
+from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED
 from receipt_cli.learn.readings import read_shape
 from receipt_cli.learn.shapes import Miner
 
@@ -24,10 +24,12 @@ def mode(lines: Iterable[str]) -> tuple[str, int | None, int | None]:
     [
         ([f"step {n} loss: {x}" for n, x in enumerate(LOSSES, 1)], (GLOBAL, 0, None)),
         ([f"epoch {n // 20 + 1} step {n % 20 + 1}/20 loss: {x}" for n, x in enumerate(LOSSES)], (PER_EPOCH, 1, 0)),
+        ([f"epoch {n // 20 + 1} [{n % 20 * 80 + 8}/1597] loss: {x}" for n, x in enumerate(LOSSES)], (UNNUMBERED, 1, 0)),
+        ([f"epoch {n // 20 + 1} [{n % 20 * 80 + 80}/1600] loss: {x}" for n, x in enumerate(LOSSES)], (PER_EPOCH, 1, 0)),
         ([f"epoch {n} loss: {x}" for n, x in enumerate(LOSSES, 1)], (EPOCHS, None, 0)),
         ([f"loss: {x}" for x in LOSSES], (ABSENT, None, None)),
     ],
-    ids=["step", "step of an epoch", "epoch", "none"],
+    ids=["step", "step of an epoch", "samples of an epoch", "every 80th step", "epoch", "none"],
 )
 def test_records_are_counted_by_the_column_that_rises(lines: list[str], want: tuple[str, int | None, int | None]) -> None:
     assert mode(lines) == want
