@@ -28,6 +28,8 @@ from receipt_cli.scan.segment import count_between
 
 _OF_FIRST = ("clock", "planned")
 """Columns of the first redraw of a progress bar at a step that the last one gets."""
+NEARBY = 2
+"""Most lines from one to the next of the lines that print the figures of one record."""
 LATE_RECORDS = 4
 """Number of records before a line whose step goes back among which one may have that step: the line describes it late."""
 
@@ -96,6 +98,11 @@ class Additions:
                 owners, members = np.array(pairs, np.int64).T
                 table = table.joining(owners, members, noted=noted)
         return table
+
+
+def _agree(one: Figures, other: Figures) -> bool:
+    """Return whether two records print equal values of each figure that both have."""
+    return all(one[name] == other[name] for name in one.keys() & other.keys())
 
 
 def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
@@ -350,7 +357,10 @@ def _standing(places: Floats, begins: Integers) -> Mask:
 
 
 def attempts_by_epoch(steps: EventTable) -> Attempts:
-    """Return the attempts of records without a step: another begins if the epoch, or the samples or tokens so far, goes back."""
+    """Return the attempts of records without a step: another begins if the epoch, or the samples or tokens so far, goes back.
+
+    Lines that print other figures at one position are one record.
+    """
     places = places_of(steps)
     known = not_nan(places)
     count = len(steps)
@@ -362,9 +372,12 @@ def attempts_by_epoch(steps: EventTable) -> Attempts:
     """The index of the record before, of the same rule and rank, that prints a position; -1 if none."""
     for rows in map(numbers_in, series if len(before) else ()):
         before[rows[1:]] = rows[:-1]
-    again = np.zeros(count, np.bool_)
+    again, coarse = np.zeros(count, np.bool_), False
     if known.all() and len(series) == 1 and not ascends(places):
-        again[comes_again(places, counted=places is not steps.positions)] = True
+        counted = places is not steps.positions
+        same = np.flatnonzero(places[1:] == places[:-1]) + 1
+        coarse = counted and 2 * len(same) > count
+        again[same if coarse else comes_again(places, counted=counted)] = True
     begins, kept, additions, contests = [0], np.ones(count, np.bool_), Additions(), list[Contest]()
     for index in np.flatnonzero(back | again).tolist():
         if back[index] and before[index] >= begins[-1]:
@@ -372,8 +385,13 @@ def attempts_by_epoch(steps: EventTable) -> Attempts:
             continue
         row, last = steps[index], steps[next(place for place in range(index - 1, -1, -1) if kept[place])]
         if again[index] and not row.rule.redraw and row.counters == last.counters:
+            ours, its = additions.figures(last), additions.figures(row)
+            if coarse and not (its.keys() - ours.keys() and _agree(ours, its)):
+                first = last.number == steps[begins[-1]].number and its.keys() < ours.keys()  # of a record of several lines
+                begins += [index] if first and steps.line[index] - steps.line[index - 1] > NEARBY else []
+                continue
             kept[index] = False
-            if contradict(last, row, additions.figures(last), additions.figures(row), additions.joined(last)):
+            if contradict(last, row, ours, its, additions.joined(last)):
                 contests.append(Contest(last, row))
             else:
                 additions.add(last, row)

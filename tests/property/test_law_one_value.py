@@ -93,6 +93,26 @@ def test_a_second_series_leaves_nothing(length: int, stride: int) -> None:
     assert told(document, "step_printed_twice")
 
 
+@pytest.mark.parametrize("launches", [[(0, 9)], [(0, 9), (0, 3)], [(0, 1), (0, 1)], [(0, 9), (4, 8), (0, 1), (0, 1)]])
+@pytest.mark.parametrize("names", [("Acc", "ObjectAcc", "SmoothL1"), ("Acc", "SmoothL1")])
+def test_lines_with_other_figures_of_one_place_are_one_record(launches: list[tuple[int, int]], names: tuple[str, ...]) -> None:
+    lines = []
+    for turn, (begin, end) in enumerate(launches):
+        lines += [f"start training, attempt {turn}", "the parameters are read"]
+        head = "Epoch[{}] Batch [{}]\tSpeed: 36.{}{} samples/sec\tTrain-{}={:.6f}"
+        lines += [
+            head.format(at // 3, 20 * (at % 3 + 1), turn, at, name, turn + at / 10 + n)
+            for at in range(begin, end)
+            for n, name in enumerate(names)
+        ]
+    summary = receipt_of(lines)["summary"]
+    end = launches[-1][1]
+    kept = end - min(begin for begin, _ in launches)
+    assert (summary["steps"]["record_count"], summary["steps"]["restart_count"]) == (kept, len(launches) - 1)
+    assert summary["other_metrics"]["Train-Acc"]["record_count"] == kept
+    assert summary["other_metrics"]["Train-Acc"]["last"] == pytest.approx(len(launches) - 1 + (end - 1) / 10)
+
+
 @settings(max_examples=6)
 @given(st.lists(st.integers(1, 5), min_size=30, max_size=60).filter(lambda times: sum(times) > 2.5 * len(times)))
 def test_a_counter_that_most_records_repeat_counts_no_records(times: list[int]) -> None:
