@@ -14,7 +14,7 @@ from receipt_cli.analysis.checks import LOSSES
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.events.counters import JUMP, Contest, jumps_at_end
-from receipt_cli.events.phases import Phase, last_steps
+from receipt_cli.events.phases import LOOKED_BACK, Phase, last_steps
 from receipt_cli.events.ranks import RankFigures
 from receipt_cli.events.table import Column, EventTable, Row, chosen, mask_of, numbers_in
 from receipt_cli.grammar.model import Rule
@@ -29,6 +29,8 @@ STANDS_FOR_NONE = -1.0
 """The loss printed by a rank that does not have it."""
 GRADIENTS = {"learning_rate", "grad_norm", "loss_scale", "val_loss"}
 """Metrics that imply training with a loss."""
+_OF_LAST = ("steps/last", "metrics/epoch/last", "metrics/epoch/max", "checkpoints")
+"""The figures of a summary that the last step record decides."""
 STATISTICS = ("first", "last", "min", "max", "mean", "median")
 """The statistics of a metric that one record can change."""
 
@@ -116,7 +118,31 @@ def steps_jump(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Pr
             fields = ["/checks/completed"] if phase.planned is not None else []
             fields += [f"/phases/{index}/summary/{name}" for name in ("steps/last", *_reached(phase, summary, positions[-2]))]
             found.append(Problem("step_jump", last.line, detail, "", (last.line,), values, tuple(fields)))
+        elif (far := _beyond(phase)) is not None:
+            detail = "a line after the last step record is of a step or an epoch far beyond it: step records are missing"
+            fields = [f"/phases/{index}/summary/{name}" for name in _OF_LAST]
+            lines = (int(phase.steps.line[-1]), far.line)
+            found.append(Problem("training_unread", far.line, detail, "", lines, fields=tuple(fields)))
     return found
+
+
+def _beyond(phase: Phase) -> Row | None:
+    """Return the first evaluation or checkpoint after the last step record whose step or epoch is more than a stride beyond."""
+    steps = phase.last_attempt
+    steps = steps[max(0, len(steps) - LOOKED_BACK) :]
+    told = phase.evals.with_(phase.standalone_events).of_sources(lambda source: source.rule.event in ("eval", "checkpoint"))
+    told = told.where(told.at > steps.at[-1]) if steps else told
+    if not steps or not told:
+        return None
+    counted = told.of_sources(lambda source: source.rule.counts == steps[-1].rule.counts)
+    epochs = (steps.filled("epoch"), np.fmax(told.filled("epoch"), told.column("epoch_number")))
+    for before, after, rows in ((steps.steps, counted.steps, counted), (*epochs, told)):
+        known = before[~np.isnan(before)]
+        strides = np.diff(known) if len(known) > 1 else known
+        far = np.flatnonzero(after > known.max(initial=0) + strides.max(initial=1))
+        if len(known) and len(far):
+            return rows[int(far[0])]
+    return None
 
 
 def _reached(phase: Phase, summary: Summary, before: int) -> list[str]:

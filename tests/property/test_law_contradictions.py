@@ -131,3 +131,28 @@ def test_evaluations_of_an_attempt_that_was_superseded_are_dropped(
         if found is not None:
             kept = [found[key] for key in ("record_count", "first", "last", "min", "max")]
             assert kept == [len(values), values[0], values[-1], min(values), max(values)]
+
+
+@given(
+    st.integers(1, 9),
+    st.integers(0, 12),
+    st.sampled_from(["was not in top 1", "reached 0.5, saving model to '/run/a.ckpt' as top 1"]),
+)
+def test_a_notice_of_a_much_later_epoch_leaves_the_last_step_open(bars: int, later: int, what: str) -> None:
+    notice = "Epoch {}, global step {}: 'val/acc' {}"
+    lines = [
+        line
+        for n in range(bars + later)
+        for line in (
+            f"Epoch {n}: 100%|██████████| 20/20 [00:10<00:00,  2.00it/s, v_num=3, train_loss={3 - n / 50:.3f}]",
+            notice.format(n, 20 * n + 20, what),
+        )
+        if n < bars or "%" not in line
+    ]
+    document = receipt_of(lines)
+    summary, problems = document["summary"], document["derivation"]["problems"]["first"]
+    known = later <= 1
+    assert summary["steps"]["last"] == (20 * bars if known else None)
+    named = [field for problem in problems if problem["kind"] == "training_unread" for field in problem["fields"]]
+    assert ("/phases/0/summary/steps/last" in named) == (not known)
+    assert (summary["checkpoints"] is not None) == (known and "saving" in what)
