@@ -23,7 +23,16 @@ from receipt_cli.analysis.flops import phase_facts
 from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.arrivals import Came, by_arrival, by_bursts, edges_of, held_back, how_they_came, note_starts
 from receipt_cli.analysis.goodput.model import GPU_IDLE, OF_COMMAND, Goodput
-from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_log_time, find_time, is_zoned, log_edges
+from receipt_cli.analysis.goodput.timestamps import (
+    Edges,
+    LogTime,
+    Outside,
+    find_log_time,
+    find_time,
+    find_work,
+    is_zoned,
+    log_edges,
+)
 from receipt_cli.analysis.identity import with_identity
 from receipt_cli.analysis.progress import checkpoint_begun
 from receipt_cli.analysis.slow import with_ranks
@@ -33,7 +42,15 @@ from receipt_cli.analysis.summary import Summary, diagnose, find_time_to_train, 
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
-from receipt_cli.detect.generic import GENERIC, is_generic, may_be_another, read_generically, shows_no_figure, training_unread
+from receipt_cli.detect.generic import (
+    GENERIC,
+    is_generic,
+    load_generic,
+    may_be_another,
+    read_generically,
+    shows_no_figure,
+    training_unread,
+)
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
 from receipt_cli.errors import InputError
 from receipt_cli.events.copies import alone
@@ -349,7 +366,13 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     spent = Account(None)
     samples = None if arrivals is None or came is None or came.held else arrivals.samples
     if len(every) == len(phases) and not beside:  # the wall time of several processes is not one run's
-        spent = account(phases, summaries, launch, edges, options.wall, samples)
+
+        def work() -> Outside:
+            first = min((int(phase.steps.line.min()) for phase in every if phase.steps), default=0)
+            words, read = load_generic(), launch.events.line
+            return find_work(first_and_last(), first, read, words.training | words.evaluation | words.epoch, words.closing)
+
+        spent = account(phases, summaries, launch, edges, options.wall, samples, work)
     when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges) if arrivals is None else True)
     held: Sequence[Problem] = ()
     if came is not None:

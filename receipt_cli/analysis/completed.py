@@ -135,8 +135,8 @@ def closes(lines: Mapping[int, bytes], last: int) -> bool:
     counters = (found for number, line in lines.items() if number > last for found in _PATIENCE.findall(line))
     if any(int(count) >= int(limit) for count, limit in counters):
         return True
-    after = [words for number, line in lines.items() if number > last for words in _words(line)]
-    before = {words for number, line in lines.items() if number <= last for words in _words(line)} if after else ()
+    after = [words for number, line in lines.items() if number > last for words in words_of(line)]
+    before = {words for number, line in lines.items() if number <= last for words in words_of(line)} if after else ()
     if after and any(b" ".join(known).startswith(b" ".join(after[-1])) for known in before):
         after.pop()
     return any(words not in before for words in after)
@@ -153,12 +153,12 @@ def begins_program(lines: Mapping[int, bytes], last: int, until: int) -> bool:
     between = [line for number, line in lines.items() if last < number < until]
     if any(map(is_command, between)):
         return True
-    known = (words for number, line in lines.items() if number <= last for words in _words(_SCRIPT.sub(b"script", line)))
+    known = (words for number, line in lines.items() if number <= last for words in words_of(_SCRIPT.sub(b"script", line)))
     first = next(known, None) if between else None
-    return first is not None and any(first in _words(_SCRIPT.sub(b"script", line)) for line in between) and first not in known
+    return first is not None and any(first in words_of(_SCRIPT.sub(b"script", line)) for line in between) and first not in known
 
 
-def _words(text: bytes) -> list[tuple[bytes, ...]]:
+def words_of(text: bytes) -> list[tuple[bytes, ...]]:
     """Return the words of each record of a text, without its heads; warnings and records without words are left out."""
     records = ((record, behind_heads(record)) for record in _BREAK.split(plain(text + b"\n")))
     told = (own for record, own in records if not (_WARNING.search(record) or _WARNING.search(own)))
@@ -208,7 +208,7 @@ def _is_silent(lines: Mapping[int, bytes], failure: int) -> bool:
     """Return whether at least ``SILENT`` lines of ``KINDS`` kinds precede the first traceback."""
     before = takewhile(lambda number: _FRAME.search(lines[number]) is None, (n for n in lines if n < failure))
     told = [lines[number] for number in before if lines[number].strip()]
-    return len(told) >= SILENT and len({words for line in told for words in _words(line)}) >= KINDS
+    return len(told) >= SILENT and len({words for line in told for words in words_of(line)}) >= KINDS
 
 
 def fails_at_start(lines: Mapping[int, bytes], failure: int) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.model import CLASSES, GPU_IDLE, Goodput, Part, Range, Stalls, Tally, Wall, is_doubtful
 from receipt_cli.analysis.goodput.step_time_account import Begin, PhaseTime, Work
 from receipt_cli.analysis.goodput.steps import SLACK
-from receipt_cli.analysis.goodput.timestamps import ClockBack, ClockSkip, Edges, Life, find_life, format_clock, is_zoned
+from receipt_cli.analysis.goodput.timestamps import ClockBack, ClockSkip, Edges, Life, Outside, find_life, format_clock, is_zoned
 from receipt_cli.analysis.records import are_countable
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
@@ -48,11 +48,13 @@ def account(
     edges: Edges,
     stated: Wall | None,
     samples: Samples | None = None,
+    work: Callable[[], Outside] = Outside,
 ) -> Account:
     """Return the goodput of a run, and what contradicts its evidence.
 
     A stated wall time counts whatever the log says: stamps show a job only from its first line to its last. Else the wall time is
     that between the stamps of the log. ``samples`` of the GPUs, by the same clock, show steps in which no GPU did anything.
+    ``work`` returns what unread lines before the first and after the last record show.
     """
     chosen = [(p, s) for p, s in zip(phases, summaries, strict=True) if stated is None or stated.phase in (None, s.phase)]
     steps = [extremes(phase.step_events.line) for phase in phases if len(phase.step_events)]
@@ -75,11 +77,23 @@ def account(
     wall = stated.seconds if stated is not None else life.seconds if life is not None else 0.0
     if not wall > 0:
         return Account(None, problems)
-    goodput = _parts(chosen, launch, life, wall, stated, samples)
+    outside = work() if life is not None else Outside()
+    goodput = _parts(chosen, launch, life, wall, stated, samples, outside.loop)
+    if goodput is not None and life is not None and outside.after:
+        read = find_life(launch.events, launch.start, Edges(grain=life.grain), lines, local=False)
+        goodput = _open(goodput, life.end - read.end) if isinstance(read, Life) else goodput
     if goodput is None and stated is not None:
         detail = "no step times fit the stated wall time"
         problems.append(Problem("wall_without_step_times", None, detail, ""))
     return Account(goodput, problems)
+
+
+def _open(goodput: Goodput, seconds: float) -> Goodput:
+    """Return the goodput of a run in whose last ``seconds`` unread lines show work: steps may be in them, or none."""
+    if not seconds > 0:
+        return goodput
+    high = min(1.0, goodput.range.high + seconds / goodput.wall_time_s)
+    return goodput._replace(range=goodput.range._replace(high=high), parts={**goodput.parts, "idle": Part(None, "unknown")})
 
 
 def _parts(
@@ -89,13 +103,14 @@ def _parts(
     wall: float,
     stated: Wall | None,
     samples: Samples | None,
+    loop: float,
 ) -> Goodput | None:
     tally = Tally(life.grain if life is not None else 0.0)
     whole = life is not None and (stated is None or (stated.phase is None and stated.seconds >= life.seconds * (1 - SLACK)))
     until = life.last_line if life is not None and stated is None else None
     begin = Begin(launch.start, last_line=until)
     if life is not None and whole:
-        begin = Begin(launch.start, life.start, life.led, stated is None, until)
+        begin = Begin(launch.start, life.start, life.led, stated is None, until, loop)
     works: list[Work] = []
     stamped = life.grain if life is not None else math.nan
     for phase, summary in chosen:

@@ -11,6 +11,7 @@ import numpy as np
 
 from receipt_cli.analysis.goodput.model import Stall, Tally, is_doubtful
 from receipt_cli.analysis.goodput.steps import (
+    LONG,
     Mark,
     Silence,
     find_pace,
@@ -35,6 +36,8 @@ TIMED = ("step_times", "trainer_total")
 RATIOS = ("dispatch_wait_ratio", "data_time_ratio", "generation_time_ratio")
 TOLD = 0.9
 """Share of the printed step times that a total beside them must reach: some totals leave out the first ten steps."""
+UNDER = 0.1
+"""Share of their usual time by which the steps after evaluations may be quicker."""
 DOWN = 3600.0
 """Seconds between two attempts beyond which the job was down, unless a line says when it began: starts take minutes."""
 
@@ -81,13 +84,15 @@ class Work(NamedTuple):
 
 class Begin(NamedTuple):
     """The beginning of a phase: its events count from position ``start`` in the log on; ``clock`` is a stamp, NaN if unknown.
-    ``led``: a line before the first record has this stamp; ``bound``: the wall time begins with it. It ends at ``last_line``."""
+    ``led``: a line before the first record has this stamp; ``bound``: the wall time begins with it. It ends at ``last_line``.
+    ``loop``: the stamp of the line with which the training loop begins, NaN if unknown."""
 
     start: int
     clock: float = math.nan
     led: bool = False
     bound: bool = False
     last_line: int | None = None
+    loop: float = math.nan
 
 
 class PhaseTime:
@@ -204,10 +209,25 @@ class PhaseTime:
             elif self.pace is None or record <= self.records.standing[attempt]:  # superseded records are wasted as a whole
                 start, working = float(clock[record - 1]) if self.stamped else math.nan, float(self.usual[record])
                 held = self._held(record, marks)
-                room = None if held else settle(marks, start, float(clock[record]), working, self.tally, self.grain)
+                end, stalled = float(clock[record]), 0.0
+                if self._evals_end and marks[-1].name == "eval" and marks[-1].seconds is None:
+                    rest = end - marks[-1].event.clock - working
+                    end, working = marks[-1].event.clock, 0.0
+                    stalled = rest if rest > (LONG - 1) * float(self.usual[record]) + 2 * self.grain else 0.0
+                room = None if held else settle(marks, start, end, working, self.tally, self.grain)
+                room = None if room is None else room + stalled
                 (rooms if record < self.records.standing[attempt] else self.wasted_rooms).append(room)
         self._after_last(self.records.count - 1, self.placed.after, self._unprinted(-1, self.placed.after))
         return rooms
+
+    @cached_property
+    def _evals_end(self) -> bool:
+        """Whether each evaluation ends with its line and steps follow it, by the stamps of all gaps."""
+        records, before = self.records, self.placed.before
+        at = [n for n in np.setdiff1d(self.placed.at, records.starts).tolist() if before[n][-1].name == "eval"]
+        ends = np.array([before[n][-1].event.clock for n in at])
+        took, rest = ends - records.clock[np.array(at, np.int64) - 1], records.clock[at] - ends - self.usual[at]
+        return math.fsum(took) > math.fsum(rest) > -UNDER * math.fsum(self.usual[at])
 
     def _held(self, record: int, marks: Sequence[Mark]) -> bool:
         """If a record has no stamp, add the excess of its printed time to the class of its ``marks``; return whether it did."""
@@ -225,7 +245,7 @@ class PhaseTime:
         if not marks:
             return 0.0
         last, stride = int(self.records.step[self.records.stops[attempt] - 1]), int(self.records.strides[attempt])
-        if last == NO_STEP or stride <= 1:
+        if last == NO_STEP or stride <= 1 or (self._evals_end and marks[0].name == "eval"):
             return 0.0
         until = marks[0].event.step if marks[0].event.step is not None else self.phase.planned
         return self.each * (until - last if until is not None and 0 <= until - last < stride else stride - 1)
@@ -262,6 +282,12 @@ class PhaseTime:
             said[number + 1] = bool(anew)
         return begins, said
 
+    @cached_property
+    def _looped(self) -> float:
+        """The seconds from the begin of the training loop to the first record, NaN if they are no slower steps of that record."""
+        seconds, own = float(self.records.clock[0]) - self.begin.loop, float(self.usual[0])
+        return seconds if self.times is None and own < seconds <= LONG * own + 2 * self.grain else math.nan
+
     def _initialization(self) -> None:
         begins, said = self._begins
         records, bare = self.records, self.begin.bound and not self.begin.led  # the wall then begins with the first record
@@ -275,6 +301,7 @@ class PhaseTime:
         down = ~said & (seconds > DOWN)  # no line says when the job came back
         down[0] = not self.begin.led
         seconds[down] = math.nan
+        seconds[0] = seconds[0] if math.isnan(self._looped) else self.begin.loop - begins[0]
         seconds = seconds[1:] if bare else seconds
         if not len(seconds):
             return
@@ -352,6 +379,7 @@ class PhaseTime:
         since = first - self._begins[0]
         lead = np.maximum(0.0, np.minimum(own, np.where(np.isnan(since), own, since)))
         lead[0] = lead[0] if self.begin.led else 0.0
+        lead[0] = lead[0] if math.isnan(self._looped) else self._looped
         stands, over = records.standing > records.starts, records.standing < records.stops
         until = np.where(stands, picked(clock, np.maximum(records.standing - 1, 0)), first)
         standing += [*lead[stands].tolist(), *(until - first)[stands].tolist()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from receipt_cli.analysis.completed import words_of
+from receipt_cli.events.banners import is_command
 from receipt_cli.events.launches import DAY, END
 from receipt_cli.events.streams import Gathered
 from receipt_cli.events.table import EventTable
@@ -140,6 +142,40 @@ class Life:
     def seconds(self) -> float:
         """The seconds from beginning to end."""
         return self.end - self.start
+
+
+class Outside(NamedTuple):
+    """Work beside the records that were read: the stamp of the line with which the training ``loop`` begins, NaN if unknown; and
+    whether lines ``after`` the last record show training, an evaluation or a program."""
+
+    loop: float = math.nan
+    after: bool = False
+
+
+def find_work(
+    lines: Mapping[int, bytes], first: int, read: Integers, working: Collection[str], closing: Collection[str]
+) -> Outside:
+    """Return the work that lines before line ``first``, of the first step record, and after the last line ``read`` show.
+
+    ``lines``: both ends of the log by number. The loop begins with a line that comes again between records. Words of ``working``
+    show work, unless a line of a new kind has one of ``closing``.
+    """
+
+    def shows(line: bytes, known: Set[tuple[bytes, ...]]) -> bool:
+        own = set(_PLAIN_WORD.findall(line.lower().decode("ascii", "replace")))
+        return not own.isdisjoint(working) and (not known.isdisjoint(words_of(line)) or own.isdisjoint(closing))
+
+    early, last = set(read[read < first].tolist()), int(read.max(initial=0))
+    between = {words for number, line in lines.items() if first < number <= last for words in words_of(line)}
+    unread = (line for number, line in lines.items() if number < first and number not in early)
+    begins = (line for line in unread if not between.isdisjoint(words_of(line)) and shows(line, between))
+    loop = next((stamp.clock for line in begins for stamp in line_stamps(plain(line + b"\n"), 1)[:1]), math.nan)
+    after = (is_command(line) or shows(line, between) for number, line in lines.items() if number > last)
+    return Outside(loop, any(after))
+
+
+_PLAIN_WORD = compile_later(r"(?<![a-z0-9/.])[a-z]++(?![\w/]{0,80}[./])")
+"""A word that is no part of a path or file name."""
 
 
 class ClockBack(NamedTuple):

@@ -298,6 +298,54 @@ def test_files_that_say_the_wall(tmp_path: Path) -> None:
         wall("f.json", "no json")
 
 
+def plain_lines(lines: list[tuple[float, str]]) -> str:
+    """Lines of no known trainer, each some seconds after the one before."""
+    at, text = START, ""
+    for after, line in lines:
+        at += timedelta(seconds=after)
+        text += f"{at:%Y-%m-%d %H:%M:%S} {line}\n"
+    return text
+
+
+def test_an_evaluation_ends_with_its_line(tmp_path: Path) -> None:
+    lines: list[tuple[float, str]] = []
+    for number in range(0, 2100, 100):
+        after = 55.0 if number % 200 else 50.0
+        lines.append((after, f"Step [{number}]  train Loss : {2.0 - number / 2000:.6f}, train acc : 0.5"))
+        lines += [(13.0, f"Step [{number}]  val Loss : {2.1 - number / 2000:.6f}, val acc : 0.4")] * (number % 200 == 0)
+    found = goodput(tmp_path, plain_lines(lines))
+    assert (found["badput_s"]["eval"], found["badput_s"]["idle"]) == (11 * 13.0, 0.0)
+    assert found["step_time_s"] == 10 * 105.0
+
+
+EPOCHS = [
+    line
+    for n in range(1, 21)
+    for line in ((0.0, f"Train Epoch: {n}/20 ..."), (90.0 if n == 1 else 60.0, f"    total_loss: {9 - n / 10:.4f} time: 60"))
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "idle", "high"),
+    [
+        ([], 0.0, 1200.0),
+        ([(70.0, "all results are in out/")], 70.0, 1200.0),
+        ([(0.0, "Test Epoch: 20 ..."), (70.0, "    ave: 95.5")], None, 1270.0),
+        ([(70.0, "user@host:~$ python infer.py")], None, 1270.0),
+        ([(70.0, "Training completed")], 70.0, 1200.0),
+    ],
+)
+def test_time_in_which_unread_lines_show_work_is_neither_idle_nor_a_start(
+    tmp_path: Path, lines: list[tuple[float, str]], idle: float | None, high: float
+) -> None:
+    document = made(tmp_path, plain_lines([*EPOCHS, *lines])).document
+    found = document["goodput"]
+    assert document["summary"]["steps"]["record_count"] == 20
+    assert (found["badput_s"]["initialization"], found["badput_s"]["idle"]) == (0.0, idle)
+    assert found["step_time_s"] == 1230.0 and found["parts"]["idle"]["how"] == ("unknown" if idle is None else "inferred")
+    assert found["range"]["high"] == pytest.approx((high + 30.0) / found["wall_time_s"])
+
+
 def forgather(numbers: range, at: datetime, each: float) -> tuple[str, datetime]:
     """Step lines of Forgather's console, ``each`` seconds apart."""
     lines = []
