@@ -212,7 +212,7 @@ class _Card:
         if self.word == "stopped":
             return _Cause(self._stop() + self._after(plan=True), whole(self.failure, "line_number"))
         if self.word == "cut off":
-            end = f"log ends{self._after(plan=True) or ' before the first step'}, no error printed"
+            end = f"log ends{self._after(plan=True) or ' before the first step'}, no known error"
             return _Cause(end, whole(self.failure, "line_number") or self._line_count())
         if self.word == "running":
             return _Cause(self._after(plan=True).strip(" ,") or "no step read yet", whole(self.steps, "last_line"))
@@ -229,7 +229,7 @@ class _Card:
         if reason == "unknown":
             code = whole(self.document, "run", "exit_code")
             told = text(self.failure, "message") or ("the exit code is not zero" if code is None else f"exit code {code}")
-            return _Cause(say(told, self.style) + ("" if line else ", no error printed"), line)
+            return _Cause(say(told, self.style) + ("" if line else ", no known error"), line)
         raised = mapping(self.failure, "exception")
         frame = mapping(raised, "frame")
         file, number_ = text(frame, "relative"), whole(frame, "line")
@@ -326,12 +326,12 @@ class _Card:
         last, planned, line, end = self.last, self.planned, whole(self.steps, "last_line"), self._line_count()
         if truth(self.document, "checks", "has_steps") is not True:
             known = truth(self.document, "checks", "has_steps") is False
-            return _Cause("no training step, no error" if known else "no step line was recognised, no error")
+            return _Cause(f"no {'training step' if known else 'step line was recognised'}, no known error")
         seen = max(line or 0, whole(self.summary, "checkpoints", "last_line") or 0)
         closing = "no closing line" if line is None or end is None or seen >= end - 1 else "no known end line"
         where = "log ends" if last is None else f"log ends at {self.unit} {steps(last)}"
         where += f" of {steps(planned)}" if planned is not None and last is not None else ""
-        lacks = [*(["no plan"] if planned is None and self.unit == "step" else []), closing, "no error"]
+        lacks = [*(["no plan read"] if planned is None and self.unit == "step" else []), closing, "no known error"]
         room = self.style.width - _HANGING - self._log_place(line).cell_len - 1
         fitting = (words for told in (lacks, lacks[-2:], lacks[-1:]) if len(words := f"{where}: {', '.join(told)}") <= room)
         return _Cause(next(fitting, where), line)
@@ -447,12 +447,12 @@ class _Card:
         return last
 
     def _saved(self) -> list[Text]:
-        """Return the last checkpoint and the work after it; without one, the work that would be lost."""
+        """Return the last checkpoint and the work after it; without one, that no line of one was recognised: others may exist."""
         lost = self.word in ("failed", "stopped", "cut off")
         found = mapping(self.summary, "checkpoints")
         step = whole(found, "last_step")
         if not whole(found, "count"):
-            return [Text(f"no checkpoint seen{self._all_lost()}", "yellow")] if lost else []
+            return [Text("no checkpoint line was recognised", "yellow")] if lost else []
         latest = items(found, "latest")
         line = whole(latest[-1], "line_number") if latest else whole(found, "last_line")
         if step is None:
@@ -467,19 +467,6 @@ class _Card:
             words = f"{_many(unsaved, self.unit)}{took} not saved"
             return [Text.assemble(f"checkpoint at {steps(step)}, ", (words, "yellow"))]
         return [Text.assemble(f"checkpoint at {steps(step)} ", self._log_place(line))]
-
-    def _all_lost(self) -> str:
-        last, planned, start = self.last, self.planned, self._resumed()
-        if truth(self.document, "checks", "completed") or (planned is not None and last is not None and last >= planned):
-            return ""
-        if start is not None:
-            return f": all since {steps(start)} would be lost"
-        if last is None or not last:
-            return ": all would be lost"
-        first, records = self.first or 0, self.records or 1
-        begins = first <= max(1, (last - first) / (records - 1) if records > 1 else first)
-        begins = begins and (planned is not None or "epoch" not in self.metrics)
-        return ": 1 step would be lost" if last == 1 else f": all{f' {steps(last)}' * begins} would be lost"
 
     def _loss(self) -> list[Text]:
         if "loss" in self.metrics or "val_loss" in self.metrics:
@@ -502,13 +489,13 @@ class _Card:
         labels = {name: _head(name) if heads[_head(name)] == 1 else name for name in named}
         found = [part for name, entry in named.items() for part in self._course(f"{labels[name]} ", name, entry, plain=True)]
         shown: list[Text] = []
-        room = self.style.width - _HANGING - len("no total · 9 more")
+        room = self.style.width - _HANGING - len("no total read · 9 more")
         for part in found:
             if len(shown) < _WIDEST_LIST and part.cell_len + 3 <= room:
                 shown.append(part)
                 room -= part.cell_len + 3
         more = len(found) - len(shown)
-        return [Text("no total"), *shown, *([Text(f"{more} more")] if more else [])] if found else []
+        return [Text("no total read"), *shown, *([Text(f"{more} more")] if more else [])] if found else []
 
     def _course(self, label: str, name: str, entry: object, *, plain: bool = False, placed: bool = False) -> list[Text]:
         """Return the text of a loss: first, last and, unless ``plain``, least value; if ``placed``, the line of its greatest."""

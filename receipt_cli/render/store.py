@@ -113,7 +113,7 @@ def cause(row: Row) -> str:
     """Return the cause of a bad end in words, else nothing. ``row`` is one of ``list_runs`` or of ``failure_groups``."""
     word, reason, kind = row["outcome"], row["failure"], (row["exception_type"] or "").rpartition(".")[2]
     if word == "cut off":
-        return "log ends early, no error"
+        return "log ends early, no known error"
     if word not in ("failed", "stopped"):
         return ""
     if reason is None:

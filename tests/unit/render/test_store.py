@@ -24,7 +24,7 @@ def row(**known: Any) -> dict[str, Any]:
     [
         ({}, ""),
         ({"outcome": "unknown", "failure": "unknown"}, ""),
-        ({"outcome": "cut off", "failure": "truncated"}, "log ends early, no error"),
+        ({"outcome": "cut off", "failure": "truncated"}, "log ends early, no known error"),
         ({"outcome": "stopped", "failure": "time_limit"}, "time limit"),
         ({"outcome": "failed", "failure": "cuda_oom", "exception_type": "torch.OutOfMemoryError"}, "GPU out of memory"),
         ({"outcome": "failed", "failure": "traceback", "exception_type": "a.b.KeyError"}, "KeyError"),
