@@ -123,7 +123,7 @@ def judge(
     diverged = _diverged(phases)
     matches += [diverged] if diverged is not None else []
     done = None if done and not whole else done
-    verdict = find_verdict(body)
+    verdict = find_verdict(body, progress.begin)
     nan = _nan_loss(phases)
     if failures and failures[0].marker.priority <= 1 and not (nan is not None and _of_nan(failures[0], nan)):
         first = _first_of_culprit(verdict, failures[0], catalogue, body, progress) if verdict is not None else None

@@ -163,6 +163,7 @@ WORKER_WORDS = 2
 STRIDES = 3
 """Longest gap to the next step record, in usual gaps."""
 _TOP = compile_later(r'File "([^"]{1,300}\.py)", line \d{1,7}, in <module>')
+_BARE = compile_later(r'File "([^"]{1,300}\.py)", line \d{1,7}')
 _JOB = compile_later(r"\*\*\* JOB (\d{1,12}) ON \S")
 
 
@@ -217,7 +218,7 @@ class Progress:
         first, end = (self.steps[0], self.steps[-1]) if len(self.steps) > 1 else (0, 0)
         stride = ((end - first) >> POSITION_BITS) / max(1, len(self.steps) - 1)  # mean records between two steps
         self.early = self.quiet and silent < STRIDES * stride * self.records / max(1, body.records)
-        self.begin = max(_last_job(body), _last_process(body))
+        self.begin = max(_last_job(body), _last_process(body), _last_edit(body))
 
     def _ordinal(self, at: int) -> int:
         """Return how many records precede a hit, blanked lines excluded."""
@@ -328,6 +329,23 @@ def _last_process(body: SegmentBody) -> int:
         chained = any(begin < at < again for at in (hits[CHAINED].at if CHAINED in hits else ()))
         if script == other and found and after and not chained and found[0][1] != after[0]:
             last = found[-1][0]
+    return last
+
+
+def _last_edit(body: SegmentBody) -> int:
+    """Return the end of what precedes the last syntax errors of a script, or -1: processes ran it before, so it was edited."""
+    frames, heads = body.markers.get(FRAME), body.markers.get(HEAD)
+    if frames is None or heads is None:
+        return -1
+    after_head = {(at >> POSITION_BITS) + 1 for at in heads.at}
+    scripts, last, end = set[str](), -1, 0
+    for at, text, _ in frames.texts:
+        top, record = _TOP.search(text), at >> POSITION_BITS
+        if top is not None and record in after_head:
+            scripts.add(top[1])
+        elif (unread := _BARE.fullmatch(text.strip())) is not None and unread[1] in scripts:
+            last = at - 1 if record - end > BLOCK else last
+            end = record
     return last
 
 

@@ -37,13 +37,13 @@ class Verdict(NamedTuple):
         return f"rank {self.rank} (local rank {self.local_rank}) failed first: {how}"
 
 
-def find_verdict(body: SegmentBody) -> Verdict | None:
-    """Return the first verdict that names a culprit; a rank stopped by SIGTERM only if there is no other."""
+def find_verdict(body: SegmentBody, since: int = -1) -> Verdict | None:
+    """Return the first verdict after ``since`` that names a culprit; a rank stopped by SIGTERM only if there is no other."""
     hits = body.markers
     heads, ranks, codes = hits.get(VERDICT), hits.get(RANK), hits.get(EXIT_CODE)
     if heads is None or ranks is None or codes is None:
         return None
-    verdicts = [v for at in heads.at if (v := _verdict(at, ranks, codes, hits.get(HOST))) is not None]
+    verdicts = [v for at in heads.at if at > since and (v := _verdict(at, ranks, codes, hits.get(HOST))) is not None]
     return min(verdicts, key=lambda v: (v.exit_code == SIGTERM, v.at), default=None)
 
 

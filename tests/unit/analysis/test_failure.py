@@ -317,6 +317,28 @@ def test_a_rank_that_was_told_to_stop_is_no_culprit_while_another_is() -> None:
     assert "rank 3 " in toy_receipt(log)["failure"]["message"]
 
 
+SCRIPT = '''Traceback (most recent call last):
+  File "{file}", line 90, in <module>
+    main()
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 56.00 MiB.
+'''
+BROKEN = '''  File "run.py", line 33
+    optim="adamw"
+    ^
+SyntaxError: invalid syntax
+'''
+
+
+@pytest.mark.parametrize(
+    ("before", "want"),
+    [(SCRIPT.format(file="run.py"), "traceback"), (SCRIPT.format(file="run.py") * 2 + CHILD, "traceback"),
+     (SCRIPT.format(file="other.py"), "cuda_oom")],
+)  # fmt: skip
+def test_a_syntax_error_of_a_script_that_ran_before_is_another_launch(before: str, want: str) -> None:
+    document = toy_receipt(before + "a new start\n" * 20 + BROKEN)
+    assert (reason(document), document["checks"]["no_oom"]) == (want, want == "traceback")
+
+
 def test_an_exception_says_more_than_the_launcher() -> None:
     failure = toy_receipt(steps(0, 5) + TRACEBACK + summary(child(6, 1, NO_TEXT)))["failure"]
     assert (failure["reason"], failure["line_number"]) == ("traceback", 9)
