@@ -41,7 +41,7 @@ from receipt_cli.analysis.stated import find_cost
 from receipt_cli.analysis.summary import Summary, diagnose, find_time_to_train, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
-from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
+from receipt_cli.detect.choose import Choice, Detection, count_explained, detect, is_shared
 from receipt_cli.detect.generic import (
     GENERIC,
     is_generic,
@@ -417,6 +417,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own += going_on
     own += no_step_recognised(checks, reading.lacks, metric_lines, len(summaries))
     problems = _problems(body, [*reading.gathered.problems, *own], reading.told.more)
+    facts = first_facts(every) if number else with_identity(first_facts(every), reading.gathered, launch.events)
+    if "trainer_name" not in facts and every and is_shared(engine, body, every[0].grammar):
+        facts = {name: fact for name, fact in facts.items() if name != "trainer"}
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}
     return Derivation(
         log=log,
@@ -435,7 +438,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         lines=reading.line_counts,
         near_misses=_near(body, grammars),
         problems=problems,
-        facts=first_facts(every) if number else with_identity(first_facts(every), reading.gathered, launch.events),
+        facts=facts,
         catalogue=engine.catalogue,
         registry=registry,
         metric_lines=metric_lines,

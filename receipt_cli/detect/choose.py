@@ -211,6 +211,13 @@ def explained(engine: Engine, body: SegmentBody) -> dict[str, Explained]:
     return {i: Explained(*some, *(_without_rivals(i, mine, layers, records) for mine in some)) for i, some in both.items()}
 
 
+def is_shared(engine: Engine, body: SegmentBody, grammar: Grammar) -> bool:
+    """Return whether a grammar reads no steps, and only records that another trainer's grammar ignores by name."""
+    read = [pair for version in engine.by_id.get(grammar.id, ()) for pair in engine.readers(body).get(version.ref, ())]
+    others = [theirs for name, theirs in body.ignored.items() if name != grammar.id]
+    return not _records(read, steps=True) and not _records(read, identifying=False) - OrdinalSet.union(OrdinalSet(), *others)
+
+
 def _interleaved(left: OrdinalSet, right: OrdinalSet) -> bool:
     """Return whether the step records of two trainers alternate: one is the other's companion output."""
     few = 2 + min(len(left), len(right)) // 10

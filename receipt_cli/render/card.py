@@ -768,6 +768,8 @@ def trainer_name(document: Document) -> str:
     head, _, version = printed_name.partition(" ")
     if known in ("", "generic", "jsonl") and head in ("", known):
         return "unknown trainer, read by its labels" if known else "unknown trainer"
+    if not head and "trainer" in mapping(document, "header", "software"):
+        return "unknown trainer"
     name = _TRAINERS.get(known, known) if known not in ("", "generic") else _TRAINERS.get(head.lower(), head)
     if head.lower() in _BUILT_ON and known == "hf-trainer":
         return f"{name} ({_BUILT_ON[head.lower()]})"

@@ -317,16 +317,16 @@ def test_a_rank_that_was_told_to_stop_is_no_culprit_while_another_is() -> None:
     assert "rank 3 " in toy_receipt(log)["failure"]["message"]
 
 
-SCRIPT = '''Traceback (most recent call last):
+SCRIPT = """Traceback (most recent call last):
   File "{file}", line 90, in <module>
     main()
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 56.00 MiB.
-'''
-BROKEN = '''  File "run.py", line 33
+"""
+BROKEN = """  File "run.py", line 33
     optim="adamw"
     ^
 SyntaxError: invalid syntax
-'''
+"""
 
 
 @pytest.mark.parametrize(
