@@ -368,9 +368,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     if len(every) == len(phases) and not beside:  # the wall time of several processes is not one run's
 
         def work() -> Outside:
-            first = min((int(phase.steps.line.min()) for phase in every if phase.steps), default=0)
+            steps = sorted(line for phase in every if phase.steps for line in phase.steps.line[:2].tolist())[:2]
             words, read = load_generic(), launch.events.line
-            return find_work(first_and_last(), first, read, words.training | words.evaluation | words.epoch, words.closing)
+            return find_work(first_and_last(), steps, read, words.epoch, words.training | words.evaluation, words.closing)
 
         spent = account(phases, summaries, launch, edges, options.wall, samples, work)
     when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges) if arrivals is None else True)

@@ -286,7 +286,8 @@ class PhaseTime:
     def _looped(self) -> float:
         """The seconds from the begin of the training loop to the first record, NaN if they are no slower steps of that record."""
         seconds, own = float(self.records.clock[0]) - self.begin.loop, float(self.usual[0])
-        return seconds if self.times is None and own < seconds <= LONG * own + 2 * self.grain else math.nan
+        once = self.times is None and len(self.records.starts) == 1  # a restart prints its banner again
+        return seconds if once and own < seconds <= LONG * own + 2 * self.grain else math.nan
 
     def _initialization(self) -> None:
         begins, said = self._begins

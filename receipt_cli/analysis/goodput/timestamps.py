@@ -21,7 +21,17 @@ from receipt_cli.events.table import EventTable
 from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.numeric.spill import slices
 from receipt_cli.patterns import compile_later
-from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, is_blind, may_have_time, plain, read_clock
+from receipt_cli.records.envelope import (
+    CLOCK_MASKED,
+    MASK,
+    UNIX_MASKED,
+    behind_heads,
+    head_ends,
+    is_blind,
+    may_have_time,
+    plain,
+    read_clock,
+)
 from receipt_cli.scan.segment import HEAD_KEPT
 
 
@@ -153,22 +163,34 @@ class Outside(NamedTuple):
 
 
 def find_work(
-    lines: Mapping[int, bytes], first: int, read: Integers, working: Collection[str], closing: Collection[str]
+    lines: Mapping[int, bytes],
+    steps: Sequence[int],
+    read: Integers,
+    epoch: Set[str],
+    working: Set[str],
+    closing: Collection[str],
 ) -> Outside:
-    """Return the work that lines before line ``first``, of the first step record, and after the last line ``read`` show.
+    """Return the work that lines before the first of ``steps``, the lines of two records, and after the last line ``read`` show.
 
-    ``lines``: both ends of the log by number. The loop begins with a line that comes again between records. Words of ``working``
-    show work, unless a line of a new kind has one of ``closing``.
+    ``lines``: both ends of the log by number. The loop begins with an unread line with a word of ``epoch`` that comes with
+    another number between the two records. Words of ``working`` or ``epoch`` show work, unless a line of a new kind has one of
+    ``closing``.
     """
 
-    def shows(line: bytes, known: Set[tuple[bytes, ...]]) -> bool:
-        own = set(_PLAIN_WORD.findall(line.lower().decode("ascii", "replace")))
-        return not own.isdisjoint(working) and (not known.isdisjoint(words_of(line)) or own.isdisjoint(closing))
+    def told(line: bytes) -> set[str]:
+        return set(_PLAIN_WORD.findall(line.lower().decode("ascii", "replace")))
 
+    def shows(line: bytes, known: Set[tuple[bytes, ...]]) -> bool:
+        own = told(line)
+        return not own.isdisjoint(working | epoch) and (not known.isdisjoint(words_of(line)) or own.isdisjoint(closing))
+
+    first, second = (*steps, 0, 0)[:2]
     early, last = set(read[read < first].tolist()), int(read.max(initial=0))
     between = {words for number, line in lines.items() if first < number <= last for words in words_of(line)}
-    unread = (line for number, line in lines.items() if number < first and number not in early)
-    begins = (line for line in unread if not between.isdisjoint(words_of(line)) and shows(line, between))
+    texts = {number: behind_heads(plain(line + b"\n")) for number, line in lines.items() if number < second}
+    again = {words: text for number, text in texts.items() if number > first for words in words_of(text)}
+    unread = (n for n, text in texts.items() if n < first and n not in early and not epoch.isdisjoint(told(text)))
+    begins = (lines[n] for n in unread if any(again.get(words, texts[n]) != texts[n] for words in words_of(texts[n])))
     loop = next((stamp.clock for line in begins for stamp in line_stamps(plain(line + b"\n"), 1)[:1]), math.nan)
     after = (is_command(line) or shows(line, between) for number, line in lines.items() if number > last)
     return Outside(loop, any(after))
