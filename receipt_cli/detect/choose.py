@@ -163,10 +163,15 @@ def _names_trainer(name: str, literals: Sequence[bytes], sources: Sequence[str])
 
 
 def _whole(columns: RuleColumns, rule: Rule) -> bool:
-    """Return whether a block's columns have both opening lines and rows, or need no rows."""
-    if rule.block is None or rule.block.open is None:
+    """Return whether rows of a table or block have what makes them records: a header, an opening line, the required keys."""
+    if rule.table is not None:
+        return len(columns.headers) > 0
+    if rule.block is None:
         return True
-    rows = len(columns.pairs)
+    rows, keys = len(columns.pairs), rule.block.keys
+    if rule.block.open is None:
+        printed = {form.partition("\t")[0] for form in columns.pairs.forms} if rule.block.requires else set()
+        return rule.block.requires <= {keys.get(key, key) for key in printed}
     return rows < len(columns) and (rows > 0 or not rule.block.requires)
 
 

@@ -105,6 +105,15 @@ NameError: name 'global_step' is not defined
     assert receipt_of(lines)["header"]["software"]["trainer"] is None
 
 
+TABLE = "#  step   rmse_val   rmse_trn     lr\n" + "".join(f"{n:7}   1.07e+01   1.02e+01   1.0e-03\n" for n in range(20))
+
+
+@pytest.mark.parametrize("log", [TABLE, "Configuration:\n{'batch_size': 128,\n 'weight_decay': 1e-05}\n"])
+def test_rows_that_make_no_record_name_no_trainer(log: str) -> None:
+    document = receipt_of(log)
+    assert (document["header"]["software"]["trainer"], document["derivation"]["grammars"]) == (None, [])
+
+
 def test_what_a_library_prints_leaves_the_log_to_its_trainer() -> None:
     table = """|                  PyTorch CUDA memory summary, device ID 0                 |
 |---------------------------------------------------------------------------|
