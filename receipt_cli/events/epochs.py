@@ -35,6 +35,7 @@ def count_epochs(table: EventTable) -> EventTable:
     if any(kind == "structural" and name in COUNTERS for kind, name in printed):
         table = table.where(~_stale(table))
         table = _without_whole_runs(table)
+        table = table.having(epoch_steps=_true_lengths(table))
         running = _Running(table)
         table = table.where(~_evaluated(table, running))
         table = table.having(epoch_step=_unwrapped(table))
@@ -106,6 +107,17 @@ def _without_whole_runs(table: EventTable) -> EventTable:
     if not left.any():
         return table
     return table.having(epoch_step=np.where(left, np.nan, insides), epoch_steps=np.where(left, np.nan, lengths))
+
+
+def _true_lengths(table: EventTable) -> Floats:
+    """Return the printed lengths of epochs, without those of rules whose position exceeds its length: it is another number."""
+    insides, lengths = (table.column(name) for name in ("epoch_step", "epoch_steps"))
+    false = [rows for _, rows, _ in table.parts if (insides[rows] > lengths[rows]).any()]
+    if false:
+        lengths = np.array(lengths)
+        for rows in false:
+            lengths[rows] = np.nan
+    return lengths
 
 
 def _evaluated(table: EventTable, running: _Running) -> Mask:

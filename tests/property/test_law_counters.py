@@ -196,3 +196,11 @@ def test_a_counter_without_a_figure_is_no_step_and_names_no_trainer(figures: int
     document = receipt_of(lines)
     trainer, has_steps = document["header"]["software"]["trainer"], document["checks"]["has_steps"]
     assert (trainer, has_steps) == (("fms", True) if figures else (None, None))
+
+
+def test_a_total_that_its_counter_exceeds_is_no_length_of_an_epoch() -> None:
+    counts = [(epoch, n) for epoch, count in ((0, 150), (1, 70)) for n in range(count)]
+    lines = [f"epoch={epoch} i={n}/50 loss={4 - epoch - n / 999:.4f}" for epoch, n in counts]
+    summary = receipt_of(lines)["summary"]
+    assert [summary["steps"][key] for key in ("first", "last", "record_count", "restart_count")] == [None, None, 220, 0]
+    assert (summary["metrics"]["loss"]["last"], summary["metrics"]["loss"]["max"]) == (2.9309, 4.0)
