@@ -25,6 +25,8 @@ from receipt_cli.scan.segment import ABSENT, Doubt, RuleKey
 
 MIN_LOSSLESS = 3
 """Step records without a loss that prove it missing; the first may come before any loss."""
+MANY = 8
+"""Other records of each step than so many are a few that a step may have: several results."""
 STANDS_FOR_NONE = -1.0
 """The loss printed by a rank that does not have it."""
 GRADIENTS = {"learning_rate", "grad_norm", "loss_scale", "val_loss"}
@@ -66,10 +68,13 @@ def printed_twice(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list
         if contests:
             again = sum(contest.stands is not None and contest.other.step is not None for contest in contests)
             detail = f"{len(contests)} records repeat a step with other values, or come out of order, without a restart"
-            fields = [*_undecided(contests, summary), *(["steps/record_count"] if again < len(contests) else [])]
+            counted = ["steps/record_count"] if again < len(contests) or len(contests) > summary.record_count else []
             repeats = Counter(Counter(contest.other.step for contest in contests).values())
             if len(contests) > len(phase.steps) and len(repeats) > 1 and repeats.most_common(1)[0][1] < 0.9 * repeats.total():
-                fields = [*dict.fromkeys(["steps/record_count", "step_times", "realised", "/goodput", *fields])]
+                counted += ["step_times", "realised", "/goodput"]
+            if len(contests) > MANY * summary.record_count:  # it is the counter of something else
+                counted += ["steps/first", "steps/last", "/checks/completed"]
+            fields = [*counted, *_undecided(contests, summary)]
             found += _problems("step_printed_twice", index, contests, detail, fields)
     return found
 

@@ -287,3 +287,10 @@ def test_several_outputs_of_one_name_are_not_one_metric(names: list[str], expect
     accuracy = document["summary"]["metrics"]["test_accuracy"]
     assert {accuracy[key] for key in ("first", "last", "min", "max", "mean", "median")} == {expected}
     assert ("several_figures" in document["derivation"]["problems"]["kinds"]) is (expected is None)
+
+
+@pytest.mark.parametrize(("each", "lost"), [(1, []), (3, ["record_count"]), (20, ["first", "last", "record_count"])])
+def test_a_counter_that_stands_still_in_most_records_counts_something_else(each: int, lost: list[str]) -> None:
+    lines = [line(step, 4 - step / 50 - n / 999) for step in range(12) for n in range(each)]
+    steps = receipt_of(lines)["summary"]["steps"]
+    assert [name for name in ("first", "last", "record_count") if steps[name] is None] == lost
