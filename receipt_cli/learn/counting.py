@@ -83,7 +83,7 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
                 epochs = [at for at in slower if columns[at].rises < columns[best].rises][:1]
     before = [at for at in nameless if columns[at].kind == FRACTION and named and at < min(named)]
     epoch = epochs[0] if epochs else _slower(shape, named if len(named) == 2 else before, steps)
-    steps = [at for at in steps if at != epoch]
+    steps = [at for at in steps if at != epoch and not (epochs and _is_outer(columns[at], columns[epochs[0]]))]
     drawn = drawn_steps(shape) or open_steps(shape)
     if not steps and any(role is not None and role.kind in (LOSS, PART) for role in roles):
         steps = [at for at in drawn if _counts(shape, at, vocabulary)][:1]
@@ -223,9 +223,11 @@ def _nameless(shape: Shape, names: list[Name], at: int) -> bool:
     if name.bracket:
         closed = shape.literals[at + 1].lstrip()[:1]
         return closed == b"]" or (closed == b")" and not at) or _pair(shape, at)  # ``(1) 279 of 469``
-    first = all(c.kind == TIME for c in shape.columns[:at])
+    leads = all(c.kind == TIME for c in shape.columns[:at]) or (
+        at == 1 and not shape.literals[1].strip() and _nameless(shape, names, 0)  # ``001  00704 | loss 0.5``: epoch and step
+    )
     return (
-        first
+        leads
         and column.kind == NUMBER
         and not name.text
         and column.strides * 2 > column.rises
@@ -323,6 +325,11 @@ def _resumed(column: Column, before: dict[int, float], after: dict[int, float], 
     """True where the step goes back inside of an epoch, and not to its beginning: from a checkpoint."""
     same = epoch in before and before[epoch] == after.get(epoch)
     return same and after[step] > column.lowest + FEW * (column.stride or 1)
+
+
+def _is_outer(column: Column, epochs: Column) -> bool:
+    """Return whether the epochs begin again each time that a column rises: it counts tasks or runs."""
+    return 0 < epochs.drops <= column.rises < epochs.rises and not column.drops
 
 
 def _slower(shape: Shape, others: list[int], steps: list[int]) -> int | None:

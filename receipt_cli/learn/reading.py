@@ -173,16 +173,18 @@ def _bar_without_steps(r: Reading) -> bool:
 def _unnumbered(r: Reading) -> bool:
     """Return whether a counter begins again, and neither an epoch nor a heading says why: epochs, or several launches.
 
-    An epoch alone must rise, and have more records than two writers print: of two it is unknown whose they are.
+    An epoch alone must rise, and have more records than two writers print: of two it is unknown whose they are. No name before
+    it may have numbers in turn (``c0 epoch 3``): these are writers.
     """
     epoch = r.counter.epoch
     if r.counter.mode != UNNUMBERED or (r.counter.heading is not None and r.counter.step is not None):
         return False
+    turns = any(r.shape.literals[at][-1:].isalpha() and r.shape.columns[at].drops for at in range(epoch or 0))
     if epoch is None or r.counter.step is not None:
-        return epoch is None
+        return epoch is None or turns
     column = r.shape.columns[epoch]
     often = column.rises > 0 and not 3 * (column.rises + 1) < 2 * column.count <= 4 * (column.rises + 1)
-    return not (often and r.shape.columns[r.loss or 0].varies and r.loss is not None)
+    return turns or not (often and r.shape.columns[r.loss or 0].varies and r.loss is not None)
 
 
 def _ends_back(r: Reading) -> bool:

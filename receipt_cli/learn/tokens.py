@@ -134,7 +134,7 @@ def split(core: bytes) -> list[bytes]:
 _WORD_AND_DIGITS = rb"(?!(?:[fFlLrRvV]|[tT]op|[pP]rec)\d)[A-Za-z]{1,5}\d{1,6}(?=[\s:;,|\])])"
 _GLUED = _pattern(
     rb"[^\w\s]{0,6}[ \t]?[^\w\s]?" + _WORD_AND_DIGITS + rb"(?:[^\w\n]{1,4}" + _WORD_AND_DIGITS + rb"){0,2}"
-    rb"(?=[ ]{0,3}(?:[^\w\s.]|\t))"
+    rb"(?=[ ]{0,3}(?:[^\w\s.]|\t)| (?i:ep|epoch|step|iter|iteration|round)[ :=]{0,3}[\[(]?\d)"
 )
 _DIGITS = _pattern(rb"(\d+)")
 

@@ -28,8 +28,19 @@ def mode(lines: Iterable[str]) -> tuple[str, int | None, int | None]:
         ([f"epoch {n // 20 + 1} [{n % 20 * 80 + 80}/1600] loss: {x}" for n, x in enumerate(LOSSES)], (PER_EPOCH, 1, 0)),
         ([f"epoch {n} loss: {x}" for n, x in enumerate(LOSSES, 1)], (EPOCHS, None, 0)),
         ([f"loss: {x}" for x in LOSSES], (ABSENT, None, None)),
+        ([f"{n // 20 + 1:03}  {n + 1:05} |Loss: {x}" for n, x in enumerate(LOSSES)], (GLOBAL, 1, 0)),
+        ([f"T{n // 20}: Ep {n % 20 + 1} loss: {x}" for n, x in enumerate(LOSSES)], (EPOCHS, None, 1)),
     ],
-    ids=["step", "step of an epoch", "samples of an epoch", "every 80th step", "epoch", "none"],
+    ids=[
+        "step",
+        "step of an epoch",
+        "samples of an epoch",
+        "every 80th step",
+        "epoch",
+        "none",
+        "epoch and step without names",
+        "epoch of a task",
+    ],
 )
 def test_records_are_counted_by_the_column_that_rises(lines: list[str], want: tuple[str, int | None, int | None]) -> None:
     assert mode(lines) == want
