@@ -213,7 +213,7 @@ def read_generically(
         _refuse(learned, lacking)
         return None
     grammar = kept
-    doubts = (doubt(engine, once_more.body, grammar, learned) for doubt in (_left_out, begun))
+    doubts = (doubt(engine, once_more.body, grammar, learned) for doubt in (_left_out, begun, _siblings))
     once_more.problems = [*gathered.problems, *_problems(learned), *chain(*doubts)]
     once_more.body.near.clear()  # other near misses of rules learned from this log mean nothing
     once_more.changed = gathered.changed
@@ -426,12 +426,33 @@ def begun(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned)
             yield Problem("training_unread", lines[0] if lines else None, detail, excerpt, lines, (), fields[:MAX_FIELDS])
 
 
+def _siblings(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned) -> Iterator[Problem]:
+    """Yield problems for unread records that differ in a name alone from those of a rule.
+
+    They name all figures of a log with one step rule; of one with several stages, each has its own.
+    """
+    left = dict(learned.siblings)
+    steps = [*_read_steps(engine, body, grammar)] if left else []
+    of_rules = [_changed(rule, columns, ["first", "last"]) for rule, columns, _ in steps]
+    fields = ["/checks/completed", *(of_rules[0] if len(steps) == 1 else ())]
+    detail = f"{sum(left.values())} records differ in a name alone from those of steps, but were not read"
+    for at in range(0, len(fields), MAX_FIELDS) if steps else ():
+        excerpt = next(iter(left)).decode("utf-8", "replace")
+        yield Problem("training_unread", None, detail, excerpt, fields=tuple(fields[at : at + MAX_FIELDS]))
+
+
 def _fields(rule: Rule, columns: RuleColumns, read: Places, unread: Sequence[tuple[float, ...]]) -> Iterator[str]:
     """Yield the figures that records at ``unread`` places change, inside the training or at its ends."""
     ends = [*(["last"] if max(unread) > max(read) else []), *(["first"] if min(unread) < min(read) else [])]
+    yield from _changed(rule, columns, ends)
+
+
+def _changed(rule: Rule, columns: RuleColumns, ends: Sequence[str]) -> Iterator[str]:
+    """Yield the count of steps and the figures of a rule, at the ``ends`` and between them."""
     yield from (pointer("summary", "steps", name) for name in ("record_count", *ends))
-    for name in columns.numbers:
-        block, metric = rule.fields[name].target if name in rule.fields else ("", "")
+    for name in (*columns.numbers, *columns.unregistered):
+        block, metric = rule.fields[name].target if name in rule.fields else ("other", name)
+        block, metric = ("metric", "epoch") if metric == "epoch_number" else (block, metric)
         if block in ("metric", "other"):
             part = "metrics" if block == "metric" else "other_metrics"
             yield from (pointer("summary", part, metric, key) for key in (*ends, *BETWEEN))

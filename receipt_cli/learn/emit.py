@@ -520,3 +520,43 @@ def foreign(rule: Induced, others: Iterable[Reading]) -> list[Foreign]:
             places = [tuple(value for value in row if value is not None) for row in rows]
             found.append(Foreign(rule.name, shape.samples[0], shape.count, places))
     return found
+
+
+def siblings(rule: Induced, others: Iterable[Reading]) -> list[tuple[bytes, int]]:
+    """Return unread records that are those of the ``rule`` but for a name before the counter: one of each kind, and their number.
+
+    The names differ in their digits (``T0 epoch 3``, ``T1 epoch 3``) or are the first word of each line; of the latter there are
+    several, and a tenth of the records of the rule at least.
+    """
+    readings, found = rule.group.readings if rule.group is not None else [], list[tuple[bytes, int]]()
+    named = list[tuple[bytes, int]]()
+    for reading in others:
+        told = {_difference(plain, reading.shape) for plain in readings} - {""}
+        if told and not (reading.evaluation or "quoted" in reading.against):
+            (found if "digits" in told else named).append((reading.shape.samples[0], reading.shape.count))
+    count = sum(n for _, n in named)
+    return [*found, *(named if count > 1 and count * FEWER >= rule.records else [])]
+
+
+FEWER = 10
+"""Records of other names than one in so many of a rule's are another writer's."""
+
+
+def _difference(plain: Reading, shape: Shape) -> str:
+    """Return whether the "digits" of names or the first "word" before the counter alone tell records apart; else nothing.
+
+    Either may have one cell more at its end.
+    """
+    last, end = max(plain.counter.places or [*plain.roles][:1]), min(len(plain.shape.columns), len(shape.columns))
+    one, two = plain.shape.texts(), shape.texts()
+    whole = one[end] == two[end] if len(one) == len(two) else min(one, two, key=len)[end] == b""
+    if abs(len(one) - len(two)) > 1 or last >= end or one[last + 1 : end] != two[last + 1 : end] or not whole:
+        return ""
+    if not re.search(rb"[A-Za-z]", b"".join(one[last + 1 :])):
+        return ""  # the figure is named before the counter
+    begun = [b"\0".join(texts[: last + 1]) for texts in (one, two)]
+    masked = [re.sub(rb"\d+", b"0", text) for text in begun]
+    if masked[0] == masked[1]:
+        return "digits" if begun[0] != begun[1] else ""
+    rests = [re.sub(rb"\A[^\W\d_]{2,} ", b"", text) for text in begun]
+    return "word" if rests[0] == rests[1] and begun[0] != rests[0] and begun[1] != rests[1] else ""

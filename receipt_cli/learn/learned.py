@@ -19,7 +19,7 @@ from receipt_cli.learn.between import (
     unread_evaluations,
 )
 from receipt_cli.learn.counting import ABSENT, GLOBAL
-from receipt_cli.learn.emit import Foreign, Induced, foreign, induce
+from receipt_cli.learn.emit import Foreign, Induced, foreign, induce, siblings
 from receipt_cli.learn.evidence import BAR, LINES, Decision, Log, decide, explain
 from receipt_cli.learn.notices import Notices, banners, induce_banner, induce_saves, saves
 from receipt_cli.learn.overview import find_lacks
@@ -60,6 +60,8 @@ class Learned:
     """Records that other words precede, which are not read."""
     evaluated: tuple[Evaluated, ...] = ()
     """Records with the loss of an evaluation that are not read, if no such loss is."""
+    siblings: tuple[tuple[bytes, int], ...] = ()
+    """Records that differ from those of a rule in a name alone, and are not read: one of each kind, and how many there are."""
 
     @property
     def records(self) -> int:
@@ -140,6 +142,8 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
         rules = [bars, *rules]
     others = without(log.readings, [r for group in groups for r in group.readings])
     left = {found.sample: found for rule in rules for found in foreign(rule, others)}
+    unread = [r for r in others if not any(r.shape.literals is template for rule in rules for template in rule.templates)]
+    alike = tuple(found for rule in rules for found in siblings(rule, unread))
     banner = induce_banner(mined.banners, sum(rule.records for rule in rules))
     rules = rules if banner is None else [banner, *rules]
     saved = induce_saves(mined.saves, sum(rule.records for rule in rules))
@@ -147,7 +151,7 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     silent = tuple(core for r in log.readings if r.evaluation for core in r.shape.samples[:2])
     starts_over, sure = any(main.starts_over for main in mains), any(each.sure for each in decision.chosen)
     evaluated = _unread(groups, rules, others, vocabulary)
-    return Learned(tuple(rules), mined.records, silent[:64], starts_over, sure, tuple(left.values()), evaluated)
+    return Learned(tuple(rules), mined.records, silent[:64], starts_over, sure, tuple(left.values()), evaluated, alike)
 
 
 def _unread(groups: list[Group], rules: list[Induced], others: list[Reading], vocabulary: Vocabulary) -> tuple[Evaluated, ...]:

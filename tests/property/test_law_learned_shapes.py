@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from receipt_cli.derive import Derivation
 from tests.tools.examples import costly
-from tests.tools.logs import derived_of
+from tests.tools.logs import derived_of, receipt_of
 from tests.unit.learn.test_own_scripts import TABLE
 from tests.unit.learn.test_own_scripts import printed as own_script
 
@@ -203,3 +203,38 @@ def test_two_labels_that_may_be_the_loss_s_are_named(labels: str, ambiguous: boo
     lines = [f"step {n} " + labels.format(x=f"{4 - n / 50:.4f}", y=f"{5 - n / 60:.4f}") for n in range(COUNT)]
     problems = [problem for problem in derived_of(lines).problems[1] if problem.kind == "loss_ambiguous"]
     assert [len(problem.fields) for problem in problems] == ([6] if ambiguous else [])
+
+
+NAMES = {
+    "worker0{k} sent update {n}: local mae {x:.4f}": [(k, n) for n in range(1, 13) for k in range(4)],
+    "task_{k} Epoch {n}/12 | L {x:.4f} | Train Acc {x:.2f}": [(k, n) for k in range(4) for n in range(1, 13)],
+    "{h} fit {k}/3, Epoch {n}/12, Objective (NL): {x:.4f}{t}": [(k, n) for k in range(1, 4) for n in range(1, 13)],
+}
+
+
+@pytest.mark.parametrize("form", NAMES)
+@pytest.mark.parametrize("turned", [False, True])
+def test_records_of_another_name_that_are_unread_leave_no_figure_of_the_run(form: str, turned: bool) -> None:
+    heads = ("north", "south", "west", "east") if "{h}" in form else ("",)
+    rows = [(h, k, n, 4 - n / 50 - k / 7) for h in heads for k, n in NAMES[form]]
+    lines = [form.format(h=h, k=k, n=n, x=x, t="" if k > 1 else f", Training RMSE: {x / 7:.4f}") for h, k, n, x in rows]
+    document = receipt_of(lines[len(lines) // 2 :] + lines[: len(lines) // 2] if turned else lines)
+    summary, problems = document["summary"], document["derivation"]["problems"]["first"]
+    assert "training_unread" in {problem["kind"] for problem in problems}
+    assert {summary["steps"][key] for key in ("first", "last", "record_count")} == {None}
+    figures = [*summary["metrics"].values(), *summary["other_metrics"].values()]
+    assert {figure[key] for figure in figures for key in ("first", "last", "min", "max", "mean", "median")} == {None}
+    assert document["checks"]["completed"] is None
+
+
+def test_a_number_glued_to_a_name_before_the_epochs_counts_runs() -> None:
+    lines = [f"T{k} Ep {n}/12 | L {4 - n / 50 - k / 7:.4f} | Train Acc 0.{n:02}" for k in range(4) for n in range(1, 13)]
+    document = receipt_of(lines)
+    steps, others = document["summary"]["steps"], document["summary"]["other_metrics"]
+    assert (steps["record_count"], steps["last"], steps["last_line"]) == (12, 12, 48)
+    assert (others["l"]["first"], document["derivation"]["launches"]["count"]) == (3.5514, 4)
+
+
+def test_numbers_in_turn_before_the_epochs_are_writers() -> None:
+    lines = [f"c{k} epoch {n} loss {4 - n / 50 - k / 7:.4f}" for n in range(1, 13) for k in range(3)]
+    assert receipt_of(lines)["summary"] is None
