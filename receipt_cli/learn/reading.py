@@ -9,7 +9,7 @@ from functools import cached_property
 from receipt_cli.learn.counting import ABSENT, EPOCHS, FEW, GLOBAL, PER_EPOCH, UNNUMBERED, Counter, open_steps
 from receipt_cli.learn.names import LOSS, METRIC, PART, SCORE, TIMING, TRAINED, Name, Role, counter_of
 from receipt_cli.learn.shapes import Shape
-from receipt_cli.learn.tokens import FRACTION
+from receipt_cli.learn.tokens import FRACTION, split
 from receipt_cli.learn.vocabulary import Vocabulary
 
 WHOLE = 900
@@ -179,7 +179,9 @@ def _unnumbered(r: Reading) -> bool:
     epoch = r.counter.epoch
     if r.counter.mode != UNNUMBERED or (r.counter.heading is not None and r.counter.step is not None):
         return False
-    turns = any(r.shape.literals[at][-1:].isalpha() and r.shape.columns[at].drops for at in range(epoch or 0))
+    parts, columns = split(r.shape.samples[0]), r.shape.columns
+    begun = [at for at in range(epoch or 0) if parts[2 * at][-1:].isalpha() and parts[2 * at + 1][:1].isdigit()]
+    turns = any(columns[at].integer and columns[at].drops for at in begun)
     if epoch is None or r.counter.step is not None:
         return epoch is None or turns
     column = r.shape.columns[epoch]
