@@ -427,15 +427,16 @@ def begun(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned)
 
 
 def _siblings(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned) -> Iterator[Problem]:
-    """Yield problems for unread records that differ in a name alone from those of a rule.
+    """Yield problems for unread records that differ in a name alone from those of a rule, or are of a training behind it.
 
-    They name all figures of a log with one step rule; of one with several stages, each has its own.
+    The former name all figures of a log with one step rule; of one with several stages, each has its own.
     """
-    left = dict(learned.siblings)
+    left = dict(learned.siblings or learned.behind)
     steps = [*_read_steps(engine, body, grammar)] if left else []
     of_rules = [_changed(rule, columns, ["first", "last"]) for rule, columns, _ in steps]
-    fields = ["/checks/completed", *(of_rules[0] if len(steps) == 1 else ())]
-    detail = f"{sum(left.values())} records differ in a name alone from those of steps, but were not read"
+    fields = ["/checks/completed", *(of_rules[0] if len(steps) == 1 and learned.siblings else ())]
+    how = "differ in a name alone from those of steps" if learned.siblings else "behind those of steps look like training records"
+    detail = f"{sum(left.values())} records {how}, but were not read"
     for at in range(0, len(fields), MAX_FIELDS) if steps else ():
         excerpt = next(iter(left)).decode("utf-8", "replace")
         yield Problem("training_unread", None, detail, excerpt, fields=tuple(fields[at : at + MAX_FIELDS]))

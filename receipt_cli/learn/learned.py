@@ -28,7 +28,7 @@ from receipt_cli.learn.reading import Reading
 from receipt_cli.learn.readings import without
 from receipt_cli.learn.series import Group, read_shapes
 from receipt_cli.learn.several import Several
-from receipt_cli.learn.shapes import Column, Miner
+from receipt_cli.learn.shapes import EVERY, Column, Miner
 from receipt_cli.learn.tables import Table
 from receipt_cli.learn.tokens import core_start
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
@@ -62,6 +62,8 @@ class Learned:
     """Records with the loss of an evaluation that are not read, if no such loss is."""
     siblings: tuple[tuple[bytes, int], ...] = ()
     """Records that differ from those of a rule in a name alone, and are not read: one of each kind, and how many there are."""
+    behind: tuple[tuple[bytes, int], ...] = ()
+    """Other records that may be of a training, behind all that are read and more than these: one of each kind, and how many."""
 
     @property
     def records(self) -> int:
@@ -150,8 +152,16 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     rules = rules if saved is None else [*rules, saved]
     silent = tuple(core for r in log.readings if r.evaluation for core in r.shape.samples[:2])
     starts_over, sure = any(main.starts_over for main in mains), any(each.sure for each in decision.chosen)
-    evaluated = _unread(groups, rules, others, vocabulary)
-    return Learned(tuple(rules), mined.records, silent[:64], starts_over, sure, tuple(left.values()), evaluated, alike)
+    evaluated, behind = _unread(groups, rules, others, vocabulary), _behind(groups, others)
+    return Learned(tuple(rules), mined.records, silent[:64], starts_over, sure, tuple(left.values()), evaluated, alike, behind)
+
+
+def _behind(groups: list[Group], others: list[Reading]) -> tuple[tuple[bytes, int], ...]:
+    """Return the kinds of records of a training behind the last record of ``groups``, if they have more records than these."""
+    end = max((group.span[1] for group in groups), default=EVERY)
+    found = [r for r in others if r.plain and r.shape.first > end and not (r.apart or r.counter.tentative)]
+    more = sum(r.shape.count for r in found) > sum(group.count for group in groups)
+    return tuple((r.shape.samples[0], r.shape.count) for r in found) if more else ()
 
 
 def _unread(groups: list[Group], rules: list[Induced], others: list[Reading], vocabulary: Vocabulary) -> tuple[Evaluated, ...]:

@@ -235,6 +235,15 @@ def test_a_number_glued_to_a_name_before_the_epochs_counts_runs() -> None:
     assert (others["l"]["first"], document["derivation"]["launches"]["count"]) == (3.5514, 4)
 
 
+def test_more_records_of_a_training_behind_those_that_are_read_leave_the_end_open() -> None:
+    read = [f"Epoch {n}/12 - loss: {4 - n / 50:.4f}" for n in range(1, 13)]
+    places = [(k, n) for k in range(9) for n in range(1, 6)]
+    unread = [f"Task {k} Epoch {n}/5 | L {4 - n / 50 - k / 7:.3f} | Train Acc 0.{k}{n} | F1 0.{n}{k}" for k, n in places]
+    document = receipt_of([*read, *unread])
+    assert document["checks"]["completed"] is None
+    assert "training_unread" in {problem["kind"] for problem in document["derivation"]["problems"]["first"]}
+
+
 def test_numbers_in_turn_before_the_epochs_are_writers() -> None:
     lines = [f"c{k} epoch {n} loss {4 - n / 50 - k / 7:.4f}" for n in range(1, 13) for k in range(3)]
     assert receipt_of(lines)["summary"] is None
