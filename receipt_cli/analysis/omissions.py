@@ -68,9 +68,10 @@ def printed_twice(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list
         if contests:
             again = sum(contest.stands is not None and contest.other.step is not None for contest in contests)
             detail = f"{len(contests)} records repeat a step with other values, or come out of order, without a restart"
-            counted = ["steps/record_count"] if again < len(contests) or len(contests) > summary.record_count else []
+            mostly = len(contests) > summary.record_count
+            counted = ["steps/record_count"] if mostly or again < len(contests) else []
             repeats = Counter(Counter(contest.other.step for contest in contests).values())
-            if len(contests) > len(phase.steps) and len(repeats) > 1 and repeats.most_common(1)[0][1] < 0.9 * repeats.total():
+            if mostly and len(repeats) > 1 and repeats.most_common(1)[0][1] < 0.9 * repeats.total():  # no ranks print it
                 counted += ["step_times", "realised", "/goodput"]
             if len(contests) > MANY * summary.record_count:  # it is the counter of something else
                 counted += ["steps/first", "steps/last", "/checks/completed"]
