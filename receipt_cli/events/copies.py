@@ -14,11 +14,12 @@ import math
 from bisect import bisect_left, insort
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
-from receipt_cli.events.table import EventTable, Row, at_rows, chosen, distinct, not_nan, numbers_in, put, where
+from receipt_cli.events.table import EventTable, Row, at_rows, chosen, distinct, not_nan, numbers_in, put, size_of, where
 from receipt_cli.grammar.model import COUNTERS
 from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 from receipt_cli.numeric.spill import PIECE, slices
@@ -30,6 +31,8 @@ FEWEST = 4
 MAX_DRAWN = 64
 """Most rows of a table that is drawn again: a screen has no more."""
 _RECORDS = ("step", "eval", "progress")
+PASTED = "pasted"
+"""The event of displaced records: their counter goes back for a while."""
 TIMED = ("_s", "_s_per_device", "_bytes", "_ratio")
 """Endings of the metrics that differ between two processes at the same step."""
 TURNS = 8
@@ -265,19 +268,23 @@ def alone(table: EventTable) -> tuple[EventTable, list[Problem]]:
 
     The table is returned unchanged if its steps do not show such processes.
     """
-    counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & not_nan(table.steps)
-    steps = at_rows(table.steps, where(counts))
+    given, pasted = table, where(table.by_source(lambda source: source.rule.event == PASTED))
+    if size_of(pasted):  # the first record of the second process goes back
+        table = table.read_as(numbers_in(pasted), lambda source: replace(source, rule=replace(source.rule, event="step")))
+    places = _counted(table)
+    counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & not_nan(places)
+    steps = at_rows(places, where(counts))
     if int(np.count_nonzero(steps[1:] < steps[:-1])) < TURNS or len(table) > MOST_SINGLE:
-        return table, []
-    lanes = _lanes(table, counts, _stride(steps))
+        return given, []
+    lanes = _lanes(table, places, counts, _stride(steps))
     if lanes is None:
-        return table, []
+        return given, []
     own = lanes[counts].tolist()
     sizes = Counter(own)
     turns = Counter(lane for lane, after in pairwise(own) if lane != after)
     shared = {lane for lane, size in sizes.items() if size >= TURNS and turns[lane] >= TURNS}
     if len(shared) < 2 or own[-1] not in shared or sum(sizes[lane] for lane in shared) < OF_LANES * len(own):
-        return table, []
+        return given, []
     others = (lanes >= 0) & (lanes != own[-1])
     what = f"{len(shared)} processes interleave their steps; kept the last to print"
     left = others & counts
@@ -285,7 +292,15 @@ def alone(table: EventTable) -> tuple[EventTable, list[Problem]]:
     return table.where(~others), [problem]
 
 
-def _lanes(table: EventTable, counts: Mask, stride: int) -> Integers | None:
+def _counted(table: EventTable) -> Floats:
+    """Return the step of each record (float64 [n]); of a single rule without steps, epoch and count inside it in one."""
+    rules = {source.rule.name for source in table.sources if source.is_step}
+    if len(rules) != 1 or not_nan(table.steps).any() or np.isnan(table.inside).all():
+        return table.steps
+    return table.positions * np.nanmax(table.inside) + table.inside
+
+
+def _lanes(table: EventTable, places: Floats, counts: Mask, stride: int) -> Integers | None:
     """Return the id of the process of each step record (mask ``counts``) and its companions (int64 [n]); -1 for other records.
 
     A record goes on from the process with the nearest lower step, at most some strides below; from several at one step, the one
@@ -293,6 +308,7 @@ def _lanes(table: EventTable, counts: Mask, stride: int) -> Integers | None:
     """
     last: list[tuple[float, int]] = []  # step and process, ascending
     latest: list[int] = []
+    ended = set[int]()  # processes after whose last record another one begins, below lines that are no records
     found = np.full(len(table), -1)
     lane = -1
     companion = table.by_source(lambda source: source.rule.companion)
@@ -300,19 +316,27 @@ def _lanes(table: EventTable, counts: Mask, stride: int) -> Integers | None:
         if not counts[index]:
             found[index] = lane
             continue
-        step = float(table.steps[index])
+        step = float(places[index])
         place = bisect_left(last, (step, -1))
         if place and step - last[place - 1][0] <= MOST_AHEAD * stride:
             first = bisect_left(last, (last[place - 1][0], -1))
             near = [lane for _, lane in last[first:place]]
-            lane = near[0] if len(near) == 1 else min(near, key=lambda lane: _distance(table[latest[lane]], table[index]))
-            last.remove((float(table.steps[latest[lane]]), lane))
+            near = [lane for lane in near if lane not in ended] or near
+            lane = (
+                near[0]
+                if len(near) == 1
+                else min(near, key=lambda lane: (_distance(table[latest[lane]], table[index]), -latest[lane]))
+            )
+            last.remove((float(places[latest[lane]]), lane))
             latest[lane] = index
         elif len(latest) < MOST_LANES:
+            if lane >= 0 and table.line[index] - table.line[latest[lane]] > 1:
+                ended.add(lane)
             lane = len(latest)
             latest.append(index)
         else:
             return None
+        ended.discard(lane)
         insort(last, (step, lane))
         found[index] = lane
     return found
@@ -320,7 +344,7 @@ def _lanes(table: EventTable, counts: Mask, stride: int) -> Integers | None:
 
 def _distance(before: Row, row: Row) -> float:
     """Return the sum of the relative differences of the metrics that both records print."""
-    ours, theirs = before.metrics, row.metrics
+    ours, theirs = ({**one.unregistered, **one.metrics} for one in (before, row))
     pairs = [(ours[name], theirs[name]) for name in ours.keys() & theirs.keys()]
     return sum(abs(one - other) / (abs(one) + abs(other)) for one, other in pairs if 0 < abs(one) + abs(other) < math.inf)
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from receipt_cli.events.copies import PASTED as PASTED
 from receipt_cli.events.copies import TIMED
 from receipt_cli.events.table import EventTable, Row, Source, chosen, not_nan, numbers_in, where
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
@@ -24,8 +25,8 @@ from receipt_cli.numeric.spill import PIECE, gathered, pieces, rises, slices
 from receipt_cli.patterns import compile_later
 
 Figures = Mapping[str, float]
-PASTED, JUMP = "pasted", "jump"
-"""The events of displaced records: their counter goes back for a while, or far ahead."""
+JUMP = "jump"
+"""The event of records whose counter is far ahead; ``PASTED`` is that of those whose counter goes back for a while."""
 FEWEST = 3
 """Fewest records whose distances show a stride."""
 FAR = 10
@@ -140,7 +141,8 @@ def jumps_at_end(positions: Sequence[int], planned: int | None = None) -> bool:
 
 def set_aside(table: EventTable) -> EventTable:
     """Return the table with the displaced records as events ``PASTED`` or ``JUMP``: they are no step records then.
-    Nothing changes if the trainer introduces itself before them, or if they come so often that processes take turns."""
+    Nothing changes if the trainer introduces itself before them, or if the records that go on have another plan, or if displaced
+    records come so often that processes take turns."""
     counts = table.by_source(lambda source: source.is_step and not source.rule.redraw) & not_nan(table.positions)
     opening = numbers_in(where(table.by_source(lambda source: source.rule.event in ("header", "compile"))))
     found: dict[str, list[Integers]] = {PASTED: [], JUMP: []}
@@ -153,9 +155,11 @@ def set_aside(table: EventTable) -> EventTable:
         groups += len(displaced)
         if groups >= TURNS:
             return table
+        planned = np.append(own.column("planned"), math.nan)
         for kind, at, count in displaced:
             mine = numbers_in(chosen(rows, slice(at - 1, at + count)))
-            if not np.diff(np.searchsorted(opening, mine[:2])).any():
+            replanned = abs(planned[at - 1] - planned[at + count]) > 0
+            if not replanned and not np.diff(np.searchsorted(opening, mine[:2])).any():
                 found[kind].append(mine[1:])
     for kind, every in found.items():
         if every:
@@ -217,14 +221,7 @@ def places_of(steps: EventTable) -> Floats:
     if not not_nan(steps.positions).any():
         every = (steps.filled(name) for name in TOTALS)
         return next((counted for counted in every if not np.isnan(counted).any()), steps.positions)
-    inside = steps.column("epoch_step")
-    for source, rows, _ in steps.parts:
-        name = next((name for name in source.others if name.endswith("_in_epoch")), None)
-        if name is not None:
-            mine = numbers_in(rows)
-            values = steps.chosen(rows).spread(steps.chosen(rows).other(name))
-            inside = np.array(inside)
-            inside[mine] = np.where(np.isnan(inside[mine]), values, inside[mine])
+    inside = steps.inside
     if not any(np.nan_to_num(inside[part]).any() for part in slices(len(steps))):
         return steps.positions
     inside = _last_batches_after(steps, np.nan_to_num(inside))

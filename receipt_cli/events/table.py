@@ -22,6 +22,7 @@ from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.spill import PIECE, ascends, extremes, gathered, picked, rises, scratch, show, slices
 from receipt_cli.numeric.spill import pieces as parts_of
 from receipt_cli.numeric.statistics import Statistic, finite
+from receipt_cli.patterns import compile_later
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
 
 Rows: TypeAlias = "slice | Integers"
@@ -36,6 +37,7 @@ BLOCK = 256
 _KEPT = 64
 """Groups of ``BLOCK`` rows that are kept."""
 _PRINTED = ("at", "line", "rank", "clock")
+_INSIDE = compile_later(r"_in_epoch\Z|\Aepoch_images\Z")
 _STRUCTURAL = {"step": "step", "planned": "planned_steps", **{name: name for name in COUNTERS}}
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -904,6 +906,19 @@ class EventTable:
         steps, epochs = self.steps, self.filled("epoch")
         parts = (np.where(np.isnan(steps[part]), epochs[part], steps[part]) for part in slices(self.count))
         return gathered(np.float64, self.count, parts)
+
+    @cached_property
+    def inside(self) -> Floats:
+        """The batches or samples so far inside the epoch of each record (float64 [n]); NaN if it prints none."""
+        inside = self.column("epoch_step")
+        for source, rows, _ in self.parts:
+            name = next(filter(_INSIDE.search, source.others), None)
+            if name is not None:
+                mine = numbers_in(rows)
+                values = self.chosen(rows).spread(self.chosen(rows).other(name))
+                inside = np.array(inside)
+                inside[mine] = np.where(np.isnan(inside[mine]), values, inside[mine])
+        return inside
 
     def steps_of(self, column: Column) -> Floats:
         """Return the steps of the records that have a figure (float64 [m]); NaN if one has none."""
