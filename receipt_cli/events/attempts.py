@@ -3,7 +3,7 @@
 What began another launch was cut off before (``launches``), and displaced records are set aside (``counters.set_aside``). So a
 step that goes back is a restart, which begins another attempt, unless the line tells late of a record before it. So is an equal
 step, if the trainer introduced itself again (printed a header or compile line) or only the first step of the attempt is printed
-again. ``BySteps._takes`` decides, for equal steps ``_same_step``; without steps, ``attempts_by_epoch``.
+again, or with another plan. ``BySteps._takes`` decides, for equal steps ``_same_step``; without steps, ``attempts_by_epoch``.
 
 A record is superseded if its step is at or beyond the lowest step of a later attempt, which trains it again; else it stands.
 Lines about one step are one record: the first line, or of a progress bar the last.
@@ -219,7 +219,7 @@ class BySteps:
         elif (
             len(additions.rules(last)) == 1
             and not is_skipped(additions.figures(last), additions.figures(row))
-            and (self._began_anew(last, row) or self._starts_again(before, last, row))
+            and (self._began_anew(last, row) or _replanned(last, row) or self._starts_again(before, last, row))
         ):
             self.begins.append(index)
             return True
@@ -257,6 +257,11 @@ class BySteps:
         other = places[:-1] != self.steps.steps[before]
         again = (places[1:] == places[:-1]) | (np.isnan(places[1:]) & np.isnan(places[:-1]))
         return not other.any() or 2 * int(np.count_nonzero(again & other)) < int(np.count_nonzero(other))
+
+
+def _replanned(last: Row, row: Row) -> bool:
+    """Return whether two records print different plans."""
+    return None not in (last.planned, row.planned) and row.planned != last.planned
 
 
 def _drawn_once(steps: EventTable) -> EventTable:

@@ -3,7 +3,8 @@
 A queue job, a sweep, the folds of a cross-validation and an appended `nohup.out` contain several runs. Another run, not another
 attempt, begins if the steps start at the very beginning again, no launcher reports a restart, and a new banner shows another
 configuration or other losses, or the run before was done, or (a doubt) the records have other columns or values. A banner with
-another model begins one wherever the steps go on. Otherwise it is the same run: nothing of it is hidden then.
+another model begins one wherever the steps go on, and another plan where they are far ahead. Otherwise it is the same run:
+nothing of it is hidden then.
 """
 
 from __future__ import annotations
@@ -335,6 +336,8 @@ class _Walk:
         back = position < last or (position == last and (introduced or self.ended))
         if not back:
             if introduced and self.starts.are_fresh(index) and self._introduced_anew(event):
+                return self._boundary(index)
+            if track.leaps_to(event, position):
                 return self._boundary(index)
             # if steps go on after a banner, the run was resumed, unless the model is another
             return self._decided(introduced and self.known.differs(self.pending_known, MODEL))

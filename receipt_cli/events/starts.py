@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from receipt_cli.events.counters import FAR
 from receipt_cli.events.table import (
     EventTable,
     Row,
@@ -140,6 +141,12 @@ class Alike:
         planned = self.last_row.planned
         stride = self.places[-1] - self.places[-2] if len(self) > 1 else 0
         return planned is None or bool(self.places[-1] + max(stride, 1) >= planned)
+
+    def leaps_to(self, row: Row, position: float) -> bool:
+        """Return whether a record is far ahead of these and has another plan: a run began elsewhere."""
+        plans = row.planned, self.last_row.planned
+        replanned = None not in plans and plans[0] != plans[1] and len(self) > FEWEST
+        return replanned and bool(position - self.places[-1] > FAR * np.diff(self.places).max())
 
     @property
     def left_epoch(self) -> bool:
@@ -278,8 +285,12 @@ class Starts:
         """
         if key not in self.known_folds:
             places, back = self.ahead[key].places, self.ahead[key].back
-            starts = 1 + int(np.count_nonzero(back & (places == places[0])))  # a record printed twice is no start
-            self.known_folds[key] = float(places[0]), starts >= FOLDS and len(places) >= FOLDS * starts
+            begun = back & (places == places[0])  # a record printed twice is no start
+            long = len(places) >= FOLDS * (1 + np.count_nonzero(begun))
+            beside = begun[1:-1] & (places[2:] >= places[:-2])  # the record after it goes on from the one before it
+            if np.count_nonzero(beside) >= FOLDS:  # two processes take turns
+                begun[1:-1] &= ~beside
+            self.known_folds[key] = float(places[0]), bool(long and 1 + np.count_nonzero(begun) >= FOLDS)
         return self.known_folds[key]
 
 

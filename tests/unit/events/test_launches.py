@@ -77,6 +77,8 @@ SEVERAL = [
     ("another plan behind a crash", steps(range(6), plan="/9") + TRACE + steps(range(6), plan="/12"), 2),
     ("another plan behind a report of the job", steps(range(6), plan="/9") + OOM + KILLED + steps(range(6), plan="/12"), 2),
     ("another plan before the first was done", steps(range(6), plan="/100") + steps(range(4), plan="/40"), 2),
+    ("another plan, far ahead", steps(range(14), plan="/300") + steps(range(251, 260), plan="/350"), 2),
+    ("another plan between two others", "".join(steps(n, plan=f"/{n[-1] + 1}") for n in (range(20), range(5), range(20, 30))), 2),
     ("begun before the run before", "".join(timed(range(9), "12:00:00") + timed(range(9), "09:00:00")), 2),
     ("the same, by seconds", "".join(timed(range(4), "12:00:40") + timed(range(2), "12:00:25")), 2),
     ("the same losses at the same times", BANNER + FIRST + BANNER + "".join(timed(range(4), "12:00:00")), 2),
