@@ -54,7 +54,7 @@ from receipt_cli.detect.generic import (
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
 from receipt_cli.errors import InputError
 from receipt_cli.events.copies import alone
-from receipt_cli.events.doubts import carry_doubts, doubtful_launches, steps_missing
+from receipt_cli.events.doubts import carry_doubts, doubtful_launches, steps_missing, withhold_models
 from receipt_cli.events.launches import Launch, window
 from receipt_cli.events.naming import Ledger
 from receipt_cli.events.phases import first_facts, split_phases
@@ -318,6 +318,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     launch, body = reading.launches[number]._replace(events=events), reading.gathered.body
     registry = reading.registry or load_registry()
     every = split_phases(events, body.copied, launch.banners)
+    one_of_many = len(reading.launches) > 1 or reading.before > 0 or reading.after < math.inf
+    of_others = withhold_models(events, every) if one_of_many else []
     arrivals = reading.gathered.arrivals
     if arrivals is not None:
         note_starts(every, arrivals)
@@ -388,6 +390,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own += [
         *omissions.printed_twice(phases, summaries),
         *omissions.several_figures(phases, summaries),
+        *omissions.attempts_alike(phases, summaries),
         *omissions.steps_jump(phases, summaries),
     ]
     read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}
@@ -397,7 +400,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own += omissions.loss_doubts(phases, summaries, primary)
     if summaries and (saved := summaries[-1].checkpoints) is not None and saved.unsaved_step_count:
         own += checkpoint_begun(len(summaries) - 1, first_and_last(), last)
-    own += [*beside, *doubtful_launches(launch, phases)]
+    own += [*beside, *of_others, *doubtful_launches(launch, phases)]
     own += dict.fromkeys(problem for summary in summaries for problem in summary.contradictions)
     own += omissions.rates_contradicted(summaries)
     own += [*omissions.left_out(summaries, len(every) - len(phases), ranks), *spent.problems, *held, *ending.problems]

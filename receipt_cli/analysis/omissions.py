@@ -16,6 +16,7 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.events.counters import JUMP, Contest, jumps_at_end
 from receipt_cli.events.phases import LOOKED_BACK, Phase, last_steps
 from receipt_cli.events.ranks import RankFigures
+from receipt_cli.events.starts import FOLDS
 from receipt_cli.events.table import Column, EventTable, Row, chosen, mask_of, numbers_in
 from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.array_types import Floats, Mask
@@ -77,6 +78,28 @@ def printed_twice(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list
                 counted += ["steps/first", "steps/last", "/checks/completed"]
             fields = [*counted, *_undecided(contests, summary)]
             found += _problems("step_printed_twice", index, contests, detail, fields)
+    return found
+
+
+def attempts_alike(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
+    """Return problems for phases most of whose attempts are short and begin and end at the same positions: they may be a loop.
+
+    Who restarts a run stops it at different positions. In a loop inside another loop all records count.
+    """
+    found: list[Problem] = []
+    for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
+        places, begins = phase.every.positions, phase.begins
+        ends = np.append(begins[1:], len(places)) - 1
+        short = len(begins) > FOLDS and len(places) < FOLDS * len(begins)  # longer ones are launches
+        spans = Counter(zip(places[begins].tolist(), places[ends].tolist(), strict=True)) if short else Counter()
+        (first, last), times = max(spans.items(), key=lambda span: span[1], default=((0, 0), 0))
+        if first < last and 2 * times > len(begins):
+            fields = [f"steps/{name}" for name in ("record_count", "restart_count", "superseded_count")]
+            for block, statistics in (("metrics", summary.metrics), ("other_metrics", summary.other_metrics)):
+                fields += [pointer(block, name, key)[1:] for name in statistics for key in STATISTICS if key != "last"]
+            detail = f"{times} attempts begin and end at the same positions: these are restarts, or a loop inside another"
+            again = [Contest(None, row) for row in phase.begun]
+            found += _problems("launch_doubtful", index, again, detail, ["/checks/steps_monotonic", *fields])
     return found
 
 

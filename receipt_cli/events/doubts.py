@@ -12,12 +12,13 @@ import numpy as np
 
 from receipt_cli.events.launches import END, Launch
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.table import NO_STEP, Row, at_rows, before_in, losses_of, mask_of, where
+from receipt_cli.events.table import NO_STEP, EventTable, Row, at_rows, before_in, losses_of, mask_of, where
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.spill import rises
 from receipt_cli.problems import MAX_FIELDS, Problem
 
 KIND = "launch_doubtful"
+_MODEL = {"parameter_count": "/header/model/parameter_count", "model_name": "/header/model/architecture"}
 _SPREAD = ("min", "max", "mean", "median")
 
 
@@ -54,6 +55,26 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
             fields = [field for row in standing for field in _fields(index, row)] if alone else [*_figures(index, begin, _SPREAD)]
             lines = tuple(row.line for row in (*(standing if alone else ()), begin))
             found.append(Problem(KIND, begin.line, detail, "", lines if fields else (), (), tuple(fields)))
+    return found
+
+
+def withhold_models(events: EventTable, phases: Sequence[Phase]) -> list[Problem]:
+    """Remove facts of the model of which lines before and after all steps of a run print different values; return the problems.
+
+    In a log of several runs a line between two of them is about either: a program may print its model after its training.
+    """
+    found: list[Problem] = []
+    steps = [int(line) for phase in phases if phase.steps for line in (phase.steps.line.min(), phase.steps.line.max())]
+    said = [row for row in events.of_sources(lambda source: source.speaks) if steps]
+    for name, field in _MODEL.items():
+        ahead = [row for row in said if name in row.facts and row.line < min(steps)]
+        behind = [row for row in said if name in row.facts and row.line > max(steps)]
+        if ahead and behind and (one := ahead[0].facts[name]) != (other := behind[-1].facts[name]):
+            for phase in phases:
+                phase.facts.pop(name, None)
+            detail = f"lines before and after the steps print different values of {name}; either may be that of another run"
+            lines, values = (ahead[0].line, behind[-1].line), (f"{one}", f"{other}")
+            found.append(Problem(KIND, lines[0], detail, "", lines, values, (field,)))
     return found
 
 
