@@ -130,7 +130,7 @@ def split_phases(events: EventTable, copied: Sequence[int] = (), banners: Sequen
     positions in the log (ascending) of steps after a banner that no rule reads.
     """
     sweep = _Sweep(events)
-    drafts = _merge_nameless(sweep.drafts(), events.steps)
+    drafts = _merge_nameless(sweep.drafts(), events)
     if sweep.owners:
         events = events.joining(np.concatenate(sweep.owners), np.concatenate(sweep.members), noted=True)
     return [_resolve(draft, events, copied, banners) for draft in drafts]
@@ -175,6 +175,8 @@ class _Draft:
     aside: list[int] = field(default_factory=list)
     last: int | None = None
     """The row of the last step record so far."""
+    resumed: bool = False
+    """Whether its steps go on after an end: a printed training time is not that of all."""
 
 
 class _Sweep:
@@ -343,17 +345,23 @@ def _starts_over(last: Row, row: Row) -> bool:
     return replanned and row.step is not None and last.step is not None and row.step < last.step
 
 
-def _merge_nameless(phases: list[_Draft], steps: Floats) -> list[_Draft]:
+def _merge_nameless(phases: list[_Draft], events: EventTable) -> list[_Draft]:
     """Merge nameless phases without steps into a neighbour of the same grammar: the phase before, else the next.
 
-    A phase before takes a single record whose step (``steps``, of each row) counts on, too: it was printed after the end.
+    A phase before takes steps that go on from its own to the plan that it did not reach, too: a program resumed it. It also takes
+    a single last record that goes on: it was printed after the end.
     """
+    steps, planned = events.steps, events.column("planned")
     kept: list[_Draft] = []
     for number, phase in enumerate(phases):
-        if size_of(phase.steps) == 1 and not phase.named and kept and kept[-1].grammar.id == phase.grammar.id:
+        if not phase.named and kept and kept[-1].grammar.id == phase.grammar.id:
             before, late = numbers_in(kept[-1].steps), numbers_in(phase.steps)
-            if len(before) and number == len(phases) - 1 and steps[late[0]] > steps[before[-1]]:
-                kept[-1].steps = np.append(before, late)
+            goes_on = len(before) > 0 < len(late) and steps[late[0]] > steps[before[-1]]
+            every = (planned[np.append(numbers_in(one.steps), one.others)] for one in (kept[-1], phase))
+            plan, other = (np.fmax.reduce(plans, initial=0) for plans in every)
+            resumed = goes_on and steps[before[-1]] < plan - 1 and plan == other
+            if resumed or (goes_on and len(late) == 1 and number == len(phases) - 1):
+                kept[-1].steps, kept[-1].resumed = np.append(before, late), bool(resumed)
                 phase.steps = slice(0, 0)
         if size_of(phase.steps) or phase.named:
             kept.append(phase)
@@ -389,6 +397,8 @@ def _resolve(draft: _Draft, events: EventTable, copied: Sequence[int], banners: 
         others.of(log), found.steps, found.begins, found.stands, aside.of(log),
     )  # fmt: skip
     phase.contests = contests_of(phase.steps, found.contests, phase.aside)
+    if draft.resumed:
+        phase.facts.pop("training_time_s", None)
     return phase
 
 

@@ -98,11 +98,24 @@ def test_lines_that_are_empty_since_others_say_it_part_no_records(toy_receipt: R
     assert counted(toy_receipt("".join(f"{time} P {line[:8]}\n{time} F {line[8:]}" for line in lines))) == alone
 
 
+def test_a_counter_that_goes_through_the_same_numbers_again_and_again_is_undecided(toy_receipt: Receipt) -> None:
+    document = toy_receipt("".join(f"round {outer} of 9\n" + steps(range(1, 3), outer / 8) for outer in range(1, 9)))
+    assert counted(document) == (None, None, None)
+    loss = document["summary"]["metrics"]["loss"]
+    assert (loss["min"], loss["last"], document["checks"]["steps_monotonic"]) == (None, 1.0, None)
+
+
 def test_an_end_marker_parts_phases(toy_receipt: Receipt) -> None:
     document = toy_receipt(steps(range(4)) + "toy done in 1.0 s\n" + steps(range(4, 11)) + "toy done in 2.0 s\n")
     assert names(document) == [(None, 4), (None, 7)]
     assert [p["summary"]["training_time_s"] for p in document["phases"]] == [1.0, 2.0]
     assert counted(document) == (7, 0, 0)
+
+
+def test_a_run_that_is_resumed_after_an_end_before_its_plan_is_one_phase(toy_receipt: Receipt) -> None:
+    document = toy_receipt(steps(range(4), plan="/11") + "toy done in 1.0 s\n" + steps(range(4, 11), plan="/11"))
+    assert names(document) == [(None, 11)]
+    assert (document["summary"]["steps"]["first"], document["summary"]["training_time_s"]) == (0, None)
 
 
 def test_a_record_that_is_printed_after_the_end_is_of_the_run(toy_receipt: Receipt) -> None:
@@ -120,6 +133,7 @@ def test_a_name_parts_phases(toy_receipt: Receipt) -> None:
 def test_another_plan_parts_phases_and_the_same_plan_restarts(toy_receipt: Receipt) -> None:
     assert names(toy_receipt(steps(range(6), plan="/6") + steps(range(4), plan="/4"))) == [(None, 6), (None, 4)]
     assert names(toy_receipt(steps(range(6), plan="/6") + steps(range(4), plan="/6"))) == [(None, 4)]
+    assert counted(toy_receipt(steps(range(6), plan="/9") + steps(range(5, 12), 1.5, plan="/12"))) == (12, 1, 1)
 
 
 def test_the_stages_of_one_nanochat_log(receipt_of: Receipt) -> None:
