@@ -57,19 +57,51 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, boo
     anew = _falls(placed, least)
     if not len(placed):
         placed, anew, least = steps, _losses_back(steps), 1
-    if not 0 < len(anew) <= MOST_STARTS or len(streams) > 1:
+    if not (len(anew) or least == 1) or len(anew) > MOST_STARTS or len(placed) < 2 or len(streams) > 1:
         return {}
-    backs = list(zip(placed.line[anew - 1].tolist(), placed.line[anew].tolist(), placed.at[anew].tolist(), strict=True))
     source = joined(streams[0].parts)
-    spans = [(source.lines_before, placed[0].line - 1), *((before, line - 1) for before, line, _ in backs)]
-    again = source.reopen() if spans[0][1] - spans[0][0] >= least else None
+    begin = source.lines_before, placed[0].line - 1
+    again = source.reopen() if begin[1] - begin[0] >= least else None
     if again is None:
         return {}
-    first, *others = _lines_of(again, spans)
+    backs = list(zip(placed.line[anew - 1].tolist(), placed.line[anew].tolist(), placed.at[anew].tolist(), strict=True))
+    first, *others = _lines_of(again, [begin, *((before, line - 1) for before, line, _ in backs)])
     head, texts = frozenset(filter(None, _shapes(first))), _banner(_texts(first))
     after = [(at, lines) for (_, _, at), lines in zip(backs, others, strict=False)]
     long = {at for at, lines in after if len(head.intersection(_shapes(lines))) >= max(COMMON, len(head) / 2)}
-    return {at: at in long for at, lines in after if at in long or _come_again(texts, _texts(lines), least)}
+    found = {at: at in long for at, lines in after if at in long or _come_again(texts, _texts(lines), least)}
+    if texts and (least == 1 or any(at not in found and texts[0] in _texts(lines) for at, lines in after)):
+        opened = _opened(placed.line, _lines_with(source.reopen(), texts[0]), None if least == 1 else anew)
+        found |= {at: False for at in placed.at[opened].tolist() if at not in found}
+    return found
+
+
+def _opened(lines: Integers, openings: Integers, anew: Integers | None) -> Integers:
+    """Return the indices of the steps on ``lines`` before which the first line of the log comes again, if it opens programs.
+
+    It opens a loop if most steps behind it go on: are not among those that begin ``anew``. Steps without a number (None) do not
+    tell; then another start must come before the first one has printed a step.
+    """
+    behind = np.searchsorted(lines, openings[openings > lines[0]])
+    opened = np.unique(behind[behind < len(lines)])
+    if anew is None:
+        return opened if len(opened) < len(behind) else opened[:0]
+    begins = np.intersect1d(opened, anew)
+    return begins if 2 * len(begins) > len(opened) else begins[:0]
+
+
+def _lines_with(source: Source | None, text: bytes) -> Integers:
+    """Return the numbers (int64, ascending) of the lines that have this text behind their heads."""
+    found, number, rest = list[int](), 0 if source is None else source.lines_before, b""
+    for block in () if source is None else (*source.blocks(), b"\n"):
+        rest += block
+        end = rest.rfind(b"\n") + 1
+        if text in rest[:end]:
+            found += [
+                at for at, line in enumerate(rest[:end].split(b"\n"), number + 1) if text in line and [text] == _texts([line])
+            ]
+        number, rest = number + rest[:end].count(b"\n"), rest[end:]
+    return np.array(found, np.int64)
 
 
 def _falls(steps: EventTable, least: int) -> Integers:
@@ -159,6 +191,8 @@ def part_failed_starts(
     [lines] = _lines_of(again, [(source.lines_before, min(last, source.lines_before + MOST_LINES))])
     heads = (line[: max(head_ends(line), default=0)] for line in _plain(lines))  # no program begins with an error of its logger
     shapes = [b"" if _ERROR.search(head) else shape for shape, head in zip(_shapes(lines), heads, strict=True)]
+    announced = {at - 1 for at, shape in enumerate(shapes) if shape.endswith(_TRACEBACK)}  # by a process that names itself
+    shapes = [b"" if at in announced and shape.endswith(b":") else shape for at, shape in enumerate(shapes)]
     until = first - 1 - source.lines_before
     opening = _opening(shapes, until)
     head = {shape for shape in shapes[shapes.index(opening) if opening in shapes[:until] else 0 : until] if shape}

@@ -191,6 +191,7 @@ BANNERS = [
     ("with other losses: another launch", BANNER.format(5), BANNER.format(6), 2.25, [12, 9]),
     ("with the same losses: another attempt", BANNER.format(5), BANNER.format(6), 2.5, [9]),
     ("half of its lines: another launch", BANNER.format(5), BANNER.format(6) + "resized\nno cache\nslow\n", 2.25, [12, 9]),
+    ("its first line, with other lines", "Started.\n[{x: 1}, {y: 2}]\n", "Started.\n[{y: 2}, {x: 1}]\n", 2.25, [12, 9]),
     ("other lines, the same losses", BANNER.format(5), "a\nb\nc\nd\ne\nf\ng\n", 2.5, [9]),
 ]
 
@@ -203,6 +204,20 @@ def test_a_banner_that_no_rule_reads_begins_a_launch(
     counts = [document["summary"]["steps"]["record_count"] for document in documents]
     assert counts == expected
     assert documents[-1]["summary"]["steps"]["restart_count"] == (1 if len(expected) == 1 else 0)
+
+
+def test_a_first_line_that_stands_before_steps_that_go_on_begins_no_launch(tmp_path: Path) -> None:
+    rounds = (range(0, 30, 10), range(30, 60, 10), range(60, 90, 10), range(0, 20, 10))
+    log = "".join(f"Round.\nlength {len(numbers)}{numbers[0]}\n{iters(numbers, 2.5 - at)}" for at, numbers in enumerate(rounds))
+    assert [document["summary"]["steps"]["restart_count"] for document in all_receipts(tmp_path, log)] == [1]
+
+
+def test_records_without_a_number_are_of_the_start_before_them(tmp_path: Path) -> None:
+    losses = [[977.75 - 9 * number for number in range(12)], [], [583.25], [], [], [198.75]]
+    log = "".join("Loading.\nReady.\n" + "".join(f"Total train loss: {loss}\n" for loss in start) for start in losses)
+    documents = all_receipts(tmp_path, log)
+    assert [document["summary"]["steps"]["record_count"] for document in documents] == [12, 1, 1]
+    assert documents[-1]["summary"]["metrics"]["loss"]["first"] == 198.75
 
 
 DOUBTS = [
@@ -236,6 +251,11 @@ def test_failed_starts_before_the_run_are_launches_of_their_own(tmp_path: Path, 
     reasons = [document["failure"] and document["failure"]["reason"] for document in documents]
     assert reasons == ["traceback"] * failures + [None]
     assert documents[-1]["summary"]["steps"]["record_count"] == 6
+
+
+def test_tracebacks_of_worker_processes_are_no_starts(tmp_path: Path) -> None:
+    log = "loading the table\n" + "".join(f"Process Worker-{number}:\n{FAILED}" for number in range(4))
+    assert [document["failure"]["line_number"] for document in all_receipts(tmp_path, log)] == [5]
 
 
 @pytest.mark.parametrize(("again", "restarts"), [(6, 1), (2, 0)])
@@ -285,6 +305,37 @@ def test_processes_that_take_turns_are_no_restarts(
     assert read["summary"]["metrics"]["loss"]["mean"] == own["summary"]["metrics"]["loss"]["mean"]
     [problem] = [problem for problem in read["derivation"]["problems"]["first"] if problem["kind"] == "side_by_side"]
     assert f"{len(logs)} processes" in problem["detail"]
+
+
+def test_processes_that_take_turns_inside_their_epochs_are_no_restarts(receipt_of: Receipt) -> None:
+    def cyclegan(epochs: int, loss: float) -> list[str]:
+        places = [(epoch, inside) for epoch in range(1, epochs + 1) for inside in range(100, 900, 100)]
+        form = "(epoch: {}, iters: {}, time: 0.090, data: 0.001) G_GAN: {:.3f} G_L1: 3.000 D_real: 0.500 D_fake: 0.625 \n"
+        return [form.format(epoch, inside, loss + inside / 1000) for epoch, inside in places]
+
+    alone, beside = cyclegan(9, 2.0), cyclegan(12, 7.0)
+    documents = [
+        receipt_of("".join(lines)) for lines in (beside, [*alone[:12], turns({"a": alone[12:], "b": beside}, "ab" * 90)])
+    ]
+    steps, means = ([document["summary"][part] for document in documents] for part in ("steps", "other_metrics"))
+    assert [(one["record_count"], one["restart_count"]) for one in steps] == [(96, 0)] * 2
+    assert means[0]["g_gan"]["mean"] == means[1]["g_gan"]["mean"]
+
+
+def test_a_model_that_each_run_prints_after_its_steps_is_not_that_of_the_next_run(tmp_path: Path) -> None:
+    def fitted(parameters: str, loss: float) -> str:
+        bars = [
+            f"Epoch {epoch}/5\n285/285 [====] - 6s 22ms/step - loss: {loss / epoch:.4f} - acc: 0.9\n" for epoch in range(1, 6)
+        ]
+        return "".join(
+            [*bars, f"Score for model: Test loss:  {loss / 7}\nTotal params: {parameters}\nTrainable params: {parameters}\n"]
+        )
+
+    documents = all_receipts(tmp_path, fitted("115,214", 2.0) + fitted("1,277,534", 3.0) + fitted("99,661", 4.0))
+    assert len(documents) == 3
+    assert documents[-1]["header"]["model"]["parameter_count"] is None is documents[-1]["summary"]["parameter_count"]
+    [problem] = [one for one in documents[-1]["derivation"]["problems"]["first"] if one["kind"] == "launch_doubtful"]
+    assert problem["fields"] == ["/header/model/parameter_count"]
 
 
 def test_many_restarts_are_not_processes_side_by_side(receipt_of: Receipt) -> None:
