@@ -1,9 +1,10 @@
 """Split the step records of a phase into attempts, and find the records that stand.
 
-What began another launch was cut off before (``launches``), and displaced records are set aside (``counters.set_aside``). So a
-step that goes back is a restart, which begins another attempt, unless the line tells late of a record before it. So is an equal
-step, if the trainer introduced itself again (printed a header or compile line) or only the first step of the attempt is printed
-again, or with another plan. ``BySteps._takes`` decides, for equal steps ``_same_step``; without steps, ``attempts_by_epoch``.
+Launches were cut before (``launches``), and displaced records are set aside (``counters.set_aside``). A restart begins another
+attempt: its record has a lower step than the last one kept, and is no late line about one of the records before; or an equal
+step, if the trainer introduced itself again (a header or compile line, or a long banner), or has another plan, or only the first
+step of the attempt is printed again. ``BySteps._place`` decides, for equal steps ``_same_step``; without steps,
+``attempts_by_epoch``. If one rule reads all records, ``BySteps.found`` takes all lower steps at once.
 
 A record is superseded if its step is at or beyond the lowest step of a later attempt, which trains it again; else it stands.
 Lines about one step are one record: the first line, or of a progress bar the last.
@@ -154,7 +155,7 @@ class BySteps:
                 continue
             self.begins += anew[np.searchsorted(anew, self.begins[-1], "right") : np.searchsorted(anew, index)].tolist()
             done = index
-            while done < len(table) and not self._takes(done):  # the next record is compared with the last that stays
+            while done < len(table) and not self._place(done):  # the next record is compared with the last that stays
                 done += 1
             done += 1
         begins = distinct_values(np.concatenate([np.array(self.begins), anew]))
@@ -163,8 +164,11 @@ class BySteps:
         table = self.additions.to(_having(table, _OF_FIRST, drawn, first) if self.drawn else table).where(self.kept)
         return Attempts(table, begins, _standing(table.steps, begins), self.contests)
 
-    def _takes(self, index: int) -> bool:
-        """Return whether a record stays one of its own, and may begin an attempt; else its figures go to an earlier one."""
+    def _place(self, index: int) -> bool:
+        """Decide what a record is, and return whether it is kept as a record of its own.
+
+        If it begins another attempt, its index is appended to ``begins``. If it is not kept, an earlier record gets its figures.
+        """
         row = self.steps[index]
         step = self.steps.steps[index]
         numbered = self._numbered(index)
