@@ -67,7 +67,6 @@ from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.source import Source, Stream
-from receipt_cli.numeric.spill import extremes
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem, first_of_each
 from receipt_cli.records.heuristics import MAX_SEEN
@@ -334,7 +333,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
             summaries.append(summarise(phase, known, registry, options.facts, digits, came and came.grain))
     own_body = window(reading.body, launch)
     unread = body.step_like >= MAX_SEEN or any(lack.counted for lack in reading.lacks)
-    last = max((extremes(phase.steps.line)[1] for phase in every if phase.steps), default=0)
+    last = max((phase.steps.line_span[1] for phase in every if phase.steps), default=0)
     first_and_last = cache(partial(_edges_of, reading, number))
     whole_end = number == len(reading.launches) - 1 and len(reading.gathered.streams) == 1
     at_end = _last_lines(reading, number) if whole_end else []

@@ -32,7 +32,6 @@ from receipt_cli.events.table import (
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.numeric.array_types import Floats, Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
-from receipt_cli.numeric.spill import extremes
 
 _SINGLE = ("eval", "header", "checkpoint", "compile", "failure")
 """Events that belong to the running phase, or begin one."""
@@ -141,7 +140,7 @@ def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
     facts: dict[str, tuple[float | str, int]] = {}
     if phases:
         first = phases[0]
-        lines = [extremes(part.line)[0] for part in (first.step_events, first.evals, first.standalone_events) if len(part)]
+        lines = [part.line_span[0] for part in (first.step_events, first.evals, first.standalone_events) if len(part)]
         if first.grammar.trainer:
             facts["trainer"] = (first.grammar.trainer, min(lines))
         for phase in phases:

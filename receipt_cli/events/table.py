@@ -685,6 +685,11 @@ class EventTable:
     steps = _Column[Floats]("step")
     """The step of each record (float64 [n]); NaN if it has none."""
 
+    @property
+    def line_span(self) -> tuple[int, int]:
+        """The lowest and the highest line of the records, at least one."""
+        return extremes(self.line)
+
     @cached_property
     def step(self) -> Integers:
         """The step of each record (int64 [n]); ``NO_STEP`` if it has none."""

@@ -15,7 +15,6 @@ from receipt_cli.analysis.records import are_countable
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.phases import Phase
-from receipt_cli.numeric.spill import extremes
 from receipt_cli.problems import Problem
 from receipt_cli.scan.arrivals import Samples
 
@@ -57,7 +56,7 @@ def account(
     ``work`` returns what unread lines before the first and after the last record show.
     """
     chosen = [(p, s) for p, s in zip(phases, summaries, strict=True) if stated is None or stated.phase in (None, s.phase)]
-    steps = [extremes(phase.step_events.line) for phase in phases if len(phase.step_events)]
+    steps = [phase.step_events.line_span for phase in phases if len(phase.step_events)]
     lines = (min(first for first, _ in steps), max(last for _, last in steps)) if steps else (1 << 62, 0)
     found = find_life(launch.events, launch.start, edges, lines, local=is_zoned(edges) is not True)
     life = found if isinstance(found, Life) else None
