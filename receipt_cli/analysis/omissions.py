@@ -27,13 +27,13 @@ from receipt_cli.scan.segment import ABSENT, Doubt, RuleKey
 MIN_LOSSLESS = 3
 """Step records without a loss that prove it missing; the first may come before any loss."""
 MANY = 8
-"""Other records of each step than so many are a few that a step may have: several results."""
+"""Most other records a step, on average, that may be several results of it; if there are more, the step is another counter."""
 STANDS_FOR_NONE = -1.0
 """The loss printed by a rank that does not have it."""
 GRADIENTS = {"learning_rate", "grad_norm", "loss_scale", "val_loss"}
 """Metrics that imply training with a loss."""
 _OF_LAST = ("steps/last", "metrics/epoch/last", "metrics/epoch/max", "checkpoints")
-"""The figures of a summary that the last step record decides."""
+"""Figures of a summary that depend on the last step record."""
 STATISTICS = ("first", "last", "min", "max", "mean", "median")
 """The statistics of a metric that one record can change."""
 
@@ -82,7 +82,7 @@ def printed_twice(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list
 
 
 def attempts_alike(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
-    """Return problems for phases most of whose attempts are short and begin and end at the same positions: they may be a loop.
+    """Return a problem for each phase with many short attempts that begin and end alike: an inner loop may print them.
 
     Who restarts a run stops it at different positions. In a loop inside another loop all records count.
     """
@@ -156,7 +156,7 @@ def steps_jump(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Pr
 
 
 def _beyond(phase: Phase) -> Row | None:
-    """Return the first evaluation or checkpoint after the last step record whose step or epoch is more than a stride beyond."""
+    """Return the first later evaluation or checkpoint that is more than a stride beyond the last step record, or None."""
     steps = phase.last_attempt
     steps = steps[max(0, len(steps) - LOOKED_BACK) :]
     told = phase.evals.with_(phase.standalone_events).of_sources(lambda source: source.rule.event in ("eval", "checkpoint"))

@@ -333,7 +333,7 @@ def _last_process(body: SegmentBody) -> int:
 
 
 def _last_edit(body: SegmentBody) -> int:
-    """Return the end of what precedes the last syntax errors of a script, or -1: processes ran it before, so it was edited."""
+    """Return the log position at which a script must have been edited, or -1: it ran before, and then has syntax errors only."""
     frames, heads = body.markers.get(FRAME), body.markers.get(HEAD)
     if frames is None or heads is None:
         return -1

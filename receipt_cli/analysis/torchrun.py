@@ -38,7 +38,7 @@ class Verdict(NamedTuple):
 
 
 def find_verdict(body: SegmentBody, since: int = -1) -> Verdict | None:
-    """Return the first verdict after ``since`` that names a culprit; a rank stopped by SIGTERM only if there is no other."""
+    """Return the first verdict after the log position ``since`` that names a failed rank; one stopped by SIGTERM comes last."""
     hits = body.markers
     heads, ranks, codes = hits.get(VERDICT), hits.get(RANK), hits.get(EXIT_CODE)
     if heads is None or ranks is None or codes is None:

@@ -163,7 +163,7 @@ def _names_trainer(name: str, literals: Sequence[bytes], sources: Sequence[str])
 
 
 def _whole(columns: RuleColumns, rule: Rule) -> bool:
-    """Return whether rows of a table or block have what makes them records: a header, an opening line, the required keys."""
+    """Return whether the rows of a table or block are complete records: with a header, an opening line, and the required keys."""
     if rule.table is not None:
         return len(columns.headers) > 0
     if rule.block is None:

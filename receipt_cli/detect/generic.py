@@ -427,7 +427,7 @@ def begun(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned)
 
 
 def _siblings(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned) -> Iterator[Problem]:
-    """Yield problems for unread records that differ in a name alone from those of a rule, or are of a training behind it.
+    """Yield a problem for unread records that look like those that a rule reads, but for a name, or follow the last of these.
 
     The former name all figures of a log with one step rule; of one with several stages, each has its own.
     """
@@ -449,7 +449,7 @@ def _fields(rule: Rule, columns: RuleColumns, read: Places, unread: Sequence[tup
 
 
 def _changed(rule: Rule, columns: RuleColumns, ends: Sequence[str]) -> Iterator[str]:
-    """Yield the count of steps and the figures of a rule, at the ``ends`` and between them."""
+    """Yield JSON pointers to the figures that unread records of a rule would change; ``ends`` are ``first``, ``last`` or both."""
     yield from (pointer("summary", "steps", name) for name in ("record_count", *ends))
     for name in (*columns.numbers, *columns.unregistered):
         block, metric = rule.fields[name].target if name in rule.fields else ("other", name)

@@ -30,7 +30,7 @@ from receipt_cli.scan.segment import count_between
 _OF_FIRST = ("clock", "planned")
 """Columns of the first redraw of a progress bar at a step that the last one gets."""
 NEARBY = 2
-"""Most lines from one to the next of the lines that print the figures of one record."""
+"""Greatest distance in lines of two lines that print figures of one record."""
 LATE_RECORDS = 4
 """Number of records before a line whose step goes back among which one may have that step: the line describes it late."""
 
@@ -165,9 +165,10 @@ class BySteps:
         return Attempts(table, begins, _standing(table.steps, begins), self.contests)
 
     def _place(self, index: int) -> bool:
-        """Decide what a record is, and return whether it is kept as a record of its own.
+        """Find whether the record at ``index`` goes on, begins another attempt, or belongs to an earlier record.
 
-        If it begins another attempt, its index is appended to ``begins``. If it is not kept, an earlier record gets its figures.
+        Return whether it is kept. The index of an attempt's first record is appended to ``begins``. If a record is not kept, an
+        earlier one gets its figures.
         """
         row = self.steps[index]
         step = self.steps.steps[index]

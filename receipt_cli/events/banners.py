@@ -77,10 +77,11 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, boo
 
 
 def _opened(lines: Integers, openings: Integers, anew: Integers | None) -> Integers:
-    """Return the indices of the steps on ``lines`` before which the first line of the log comes again, if it opens programs.
+    """Return the indices of the steps that follow a repetition of the log's first line, if this line opens programs.
 
-    It opens a loop if most steps behind it go on: are not among those that begin ``anew``. Steps without a number (None) do not
-    tell; then another start must come before the first one has printed a step.
+    ``lines`` are those of the steps, ``openings`` those of the repetitions. The line opens a loop instead if most of these steps
+    go on: they are not among those that begin ``anew``. If steps have no number (None), two repetitions without a step between
+    them must show that it opens programs.
     """
     behind = np.searchsorted(lines, openings[openings > lines[0]])
     opened = np.unique(behind[behind < len(lines)])

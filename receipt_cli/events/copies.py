@@ -293,7 +293,7 @@ def alone(table: EventTable) -> tuple[EventTable, list[Problem]]:
 
 
 def _counted(table: EventTable) -> Floats:
-    """Return the step of each record (float64 [n]); of a single rule without steps, epoch and count inside it in one."""
+    """Return the step of each record (float64 [n]); if no step is printed, a number made of the epoch and the count inside it."""
     rules = {source.rule.name for source in table.sources if source.is_step}
     if len(rules) != 1 or not_nan(table.steps).any() or np.isnan(table.inside).all():
         return table.steps

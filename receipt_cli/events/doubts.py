@@ -59,7 +59,7 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
 
 
 def withhold_models(events: EventTable, phases: Sequence[Phase]) -> list[Problem]:
-    """Remove facts of the model of which lines before and after all steps of a run print different values; return the problems.
+    """Remove facts of the model that lines before and after the steps of a run state differently; return the problems.
 
     In a log of several runs a line between two of them is about either: a program may print its model after its training.
     """

@@ -110,10 +110,7 @@ def _without_whole_runs(table: EventTable) -> EventTable:
 
 
 def _true_lengths(table: EventTable) -> Floats:
-    """Return the printed lengths of epochs, without those of rules whose position exceeds its length: it is another number.
-
-    One record may be wrong.
-    """
+    """Return the printed length of the epoch of each record; NaN for a rule if its counter exceeds the length in two records."""
     insides, lengths = (table.column(name) for name in ("epoch_step", "epoch_steps"))
     false = [rows for _, rows, _ in table.parts if np.count_nonzero(insides[rows] > lengths[rows]) > 1]
     if false:

@@ -175,7 +175,7 @@ class _Draft:
     last: int | None = None
     """The row of the last step record so far."""
     resumed: bool = False
-    """Whether its steps go on after an end: a printed training time is not that of all."""
+    """Whether the steps go on after an end; then a printed training time covers only a part of them."""
 
 
 class _Sweep:

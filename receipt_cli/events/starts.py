@@ -358,6 +358,6 @@ def _columns(rows: Iterable[Row]) -> set[str]:
 
 
 def _stride(positions: Sequence[float]) -> float | None:
-    """Return the gap between the first steps (``positions``) if the next few gaps differ by at most 10 % from it, else None."""
+    """Return the gap of the first two steps (``positions``) if the next few gaps differ by at most 10 % from it, else None."""
     first, *others = [round(other - one, 6) for one, other in pairwise(positions[: FEWEST + 1])] or [0.0]
     return first if others and all(abs(other - first) <= first / 10 for other in others) else None

@@ -523,7 +523,7 @@ def foreign(rule: Induced, others: Iterable[Reading]) -> list[Foreign]:
 
 
 def siblings(rule: Induced, others: Iterable[Reading]) -> list[tuple[bytes, int]]:
-    """Return unread records that are those of the ``rule`` but for a name before the counter: one of each kind, and their number.
+    """Return unread records that differ from those of ``rule`` only in a name before the counter: sample and count of each kind.
 
     The names differ in their digits (``T0 epoch 3``, ``T1 epoch 3``) or are the first word of each line; of the latter there are
     several, and a tenth of the records of the rule at least.
@@ -539,13 +539,13 @@ def siblings(rule: Induced, others: Iterable[Reading]) -> list[tuple[bytes, int]
 
 
 FEWER = 10
-"""Records of other names than one in so many of a rule's are another writer's."""
+"""Records with other names count if they are at least 1 / ``FEWER`` of the rule's records."""
 
 
 def _difference(plain: Reading, shape: Shape) -> str:
-    """Return whether the "digits" of names or the first "word" before the counter alone tell records apart; else nothing.
+    """Return the only difference of two kinds of records: "digits" of a name, the first "word" before the counter, or "".
 
-    Either may have one cell more at its end.
+    One of the kinds may have one cell more at its end.
     """
     last, end = max(plain.counter.places or [*plain.roles][:1]), min(len(plain.shape.columns), len(shape.columns))
     one, two = plain.shape.texts(), shape.texts()

@@ -61,9 +61,9 @@ class Learned:
     evaluated: tuple[Evaluated, ...] = ()
     """Records with the loss of an evaluation that are not read, if no such loss is."""
     siblings: tuple[tuple[bytes, int], ...] = ()
-    """Records that differ from those of a rule in a name alone, and are not read: one of each kind, and how many there are."""
+    """Unread records that differ from those of a rule only in a name: a sample and a count of each kind."""
     behind: tuple[tuple[bytes, int], ...] = ()
-    """Other records that may be of a training, behind all that are read and more than these: one of each kind, and how many."""
+    """Unread training records after all that are read, and more than these: a sample and a count of each kind."""
 
     @property
     def records(self) -> int:

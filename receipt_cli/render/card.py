@@ -447,7 +447,7 @@ class _Card:
         return last
 
     def _saved(self) -> list[Text]:
-        """Return the last checkpoint and the work after it; without one, that no line of one was recognised: others may exist."""
+        """Return the last checkpoint and the steps after it, or that no checkpoint line was recognised."""
         lost = self.word in ("failed", "stopped", "cut off")
         found = mapping(self.summary, "checkpoints")
         step = whole(found, "last_step")

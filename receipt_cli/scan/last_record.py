@@ -76,7 +76,7 @@ def _is_proven(token: bytes, others: list[re.Match[bytes] | None]) -> bool:
 
 
 def _decimals(token: bytes) -> tuple[bytes, int] | None:
-    """Return the text behind the decimals of a number, and how many there are; None for a whole number."""
+    """Return the text after the decimals of a number, and the number of decimals; None for a whole number."""
     found = _DECIMALS.match(token)
     return None if found is None else (found[2], len(found[1]))
 
@@ -132,7 +132,7 @@ def keep_known(last: SegmentBody, earlier: Mapping[tuple[str, str], Collection[s
 
 
 def note_unread(kept: Mapping[tuple[str, str], RuleColumns], whole: SegmentBody) -> None:
-    """Note the numbers of a record that ``kept`` lacks since they may be cut: each is printed, but not read."""
+    """Note each number of a record that ``kept`` lacks because it may be cut as printed but unread."""
     for key, columns in kept.items():
         theirs = whole.rules[key]
         for name, column in (*theirs.numbers.items(), *theirs.unregistered.items()):

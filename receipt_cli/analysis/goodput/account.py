@@ -88,7 +88,7 @@ def account(
 
 
 def _open(goodput: Goodput, seconds: float) -> Goodput:
-    """Return the goodput of a run in whose last ``seconds`` unread lines show work: steps may be in them, or none."""
+    """Return the goodput with its idle time unknown: unread lines in the last ``seconds`` of the run show work."""
     if not seconds > 0:
         return goodput
     high = min(1.0, goodput.range.high + seconds / goodput.wall_time_s)

@@ -37,7 +37,7 @@ RATIOS = ("dispatch_wait_ratio", "data_time_ratio", "generation_time_ratio")
 TOLD = 0.9
 """Share of the printed step times that a total beside them must reach: some totals leave out the first ten steps."""
 UNDER = 0.1
-"""Share of their usual time by which the steps after evaluations may be quicker."""
+"""Greatest share of their usual time by which the steps after evaluations may be quicker."""
 DOWN = 3600.0
 """Seconds between two attempts beyond which the job was down, unless a line says when it began: starts take minutes."""
 
@@ -222,7 +222,7 @@ class PhaseTime:
 
     @cached_property
     def _evals_end(self) -> bool:
-        """Whether each evaluation ends with its line and steps follow it, by the stamps of all gaps."""
+        """Whether the stamps show that evaluations end with their lines, and that steps follow them."""
         records, before = self.records, self.placed.before
         at = [n for n in np.setdiff1d(self.placed.at, records.starts).tolist() if before[n][-1].name == "eval"]
         ends = np.array([before[n][-1].event.clock for n in at])
@@ -284,7 +284,7 @@ class PhaseTime:
 
     @cached_property
     def _looped(self) -> float:
-        """The seconds from the begin of the training loop to the first record, NaN if they are no slower steps of that record."""
+        """The seconds from the first line of the training loop to the first record; NaN if unknown or too many for it."""
         seconds, own = float(self.records.clock[0]) - self.begin.loop, float(self.usual[0])
         once = self.times is None and len(self.records.starts) == 1  # a restart prints its banner again
         return seconds if once and own < seconds <= LONG * own + 2 * self.grain else math.nan

@@ -155,8 +155,8 @@ class Life:
 
 
 class Outside(NamedTuple):
-    """Work beside the records that were read: the stamp of the line with which the training ``loop`` begins, NaN if unknown; and
-    whether lines ``after`` the last record show training, an evaluation or a program."""
+    """Work that only unread lines show: the stamp of the first line of the training ``loop``, NaN if unknown; and whether lines
+    ``after`` the last record show training, an evaluation or a program."""
 
     loop: float = math.nan
     after: bool = False
@@ -170,11 +170,11 @@ def find_work(
     working: Set[str],
     closing: Collection[str],
 ) -> Outside:
-    """Return the work that lines before the first of ``steps``, the lines of two records, and after the last line ``read`` show.
+    """Return what unread lines show: where the training loop begins, and whether work follows the last record.
 
-    ``lines``: both ends of the log by number. The loop begins with an unread line with a word of ``epoch`` that comes with
-    another number between the two records. Words of ``working`` or ``epoch`` show work, unless a line of a new kind has one of
-    ``closing``.
+    ``lines``: both ends of the log by number; ``steps``: the lines of the first two records; ``read``: all lines of records. The
+    loop begins with an unread line with a word of ``epoch`` that comes with another number between the two records. Words of
+    ``working`` or ``epoch`` show work, unless a line of a new kind has one of ``closing``.
     """
 
     def told(line: bytes) -> set[str]:
