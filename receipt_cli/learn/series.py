@@ -401,11 +401,18 @@ def _in_sections(reading: Reading) -> bool:
     return place is not None and FEWEST_SECTIONS <= shape.columns[place].drops + 1 <= shape.heralded
 
 
+ODD = 8
+"""One in so many epochs may have a record too many (a copy) or too few (a torn line)."""
+
+
 def _count_unheralded(reading: Reading) -> Counter | None:
-    """Return the counter of the epochs of the records that no line announces, where each of these is another epoch's."""
+    """Return the counter of the epochs of the records that no line announces, if nearly each of these is of another epoch."""
     shape, epoch = reading.shape, reading.counter.epoch
     column = shape.columns[epoch] if epoch is not None and reading.counter.step is None else None
     spelled = len(shape.heralds) < MAX_HERALDS and not any(re.search(rb"\d", line) for line in shape.heralds)
-    if column is None or column.drops or not spelled or shape.count - shape.heralded != column.rises + 1:
+    if column is None or column.drops or not spelled:
+        return None
+    epochs = column.rises + 1
+    if abs(shape.count - shape.heralded - epochs) * ODD > epochs:
         return None
     return Counter(EPOCHS, None, epoch, first_epoch(column), heralded=True)

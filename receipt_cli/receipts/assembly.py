@@ -30,7 +30,7 @@ from receipt_cli.redaction.text import safe_names, safe_text
 
 
 def withhold(document: dict[str, Any]) -> None:
-    """Set each field to null that a problem of the receipt lists in its ``fields``.
+    """Set each field to null that a problem of the receipt lists in its ``fields``; a whole metric is removed.
 
     ``/summary`` and the primary phase's summary are one object; missing fields are ignored.
     """
@@ -39,7 +39,10 @@ def withhold(document: dict[str, Any]) -> None:
             *way, name = split_pointer(field)
             place = value_at(document, way)
             if isinstance(place, dict) and name in place:
-                place[name] = None
+                if way[-1] in ("metrics", "other_metrics"):
+                    del place[name]
+                else:
+                    place[name] = None
 
 
 Document = dict[str, Any]
