@@ -192,7 +192,7 @@ class TestExplain:
         lines = invoke("explain", log, "--field", "/goodput").stdout.decode().splitlines()
         assert lines[0] == "/goodput"
         shown = dict(line.split(maxsplit=1) for line in lines[1:14])
-        assert (shown["goodput_ratio"], shown["badput_s/eval"], shown["phase"]) == ("70.0 %", "12.0 s", "null")
+        assert (shown["goodput_ratio"], shown["badput_s/eval"], shown["phase"]) == ("70.1 %", "11.9 s", "null")
         assert b"/checks/no_oom = true\n" in invoke("explain", log, "--field", "/checks/no_oom").stdout
 
 
