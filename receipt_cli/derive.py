@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 
 from receipt_cli.analysis import omissions
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate, no_step_recognised, proves_no_step
-from receipt_cli.analysis.completed import PROGRAMS, RAISED, begins_program, closes, fails_at_start, shows_beginning
+from receipt_cli.analysis.completed import (
+    PROGRAMS,
+    RAISED,
+    begins_program,
+    closes,
+    fails_at_start,
+    shows_beginning,
+    spends_patience,
+)
 from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, complete_ending, judge
 from receipt_cli.analysis.flops import phase_facts
@@ -347,6 +355,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     ending = judge(
         own_body, engine.catalogue, every, options.exit_code, whole=options.log_complete is not False, running=options.running,
         closing=lambda: any(phase.steps for phase in every) and closes(first_and_last(), last),
+        spent=lambda: spends_patience(first_and_last(), last),
         started=started,
         unread_after=bool(going_on) or (unread and final is None),
     )  # fmt: skip

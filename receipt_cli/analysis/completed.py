@@ -132,14 +132,29 @@ def closes(lines: Mapping[int, bytes], last: int) -> bool:
     A final line that is the beginning of a known one is cut and does not count, nor do lines without words. A counter of early
     stopping that has reached its limit counts though its words are known.
     """
-    counters = (found for number, line in lines.items() if number > last for found in _PATIENCE.findall(line))
-    if any(int(count) >= int(limit) for count, limit in counters):
+    if any(number > last for number, *_ in _spent(lines)):
         return True
     after = [words for number, line in lines.items() if number > last for words in words_of(line)]
     before = {words for number, line in lines.items() if number <= last for words in words_of(line)} if after else ()
     if after and any(b" ".join(known).startswith(b" ".join(after[-1])) for known in before):
         after.pop()
     return any(words not in before for words in after)
+
+
+def spends_patience(lines: Mapping[int, bytes], last: int) -> bool:
+    """Return whether a counter of early stopping reached its limit after line ``last`` only; ``lines``: see ``closes``.
+
+    A counter that goes on at its limit ends the run as soon as it exceeds it.
+    """
+    counts = [(number, excess) for number, label, excess in _spent(lines) if label[:1] in b"eE"]
+    before = max((excess for number, excess in counts if number <= last), default=-1)
+    return any(number > last and excess > before for number, excess in counts)
+
+
+def _spent(lines: Mapping[int, bytes]) -> Iterable[tuple[int, bytes, int]]:
+    """Return line number, label and excess (1 beyond, 0 at it) of each counter of patience that has reached its limit."""
+    found = ((number, one) for number, line in lines.items() for one in _PATIENCE.findall(line))
+    return ((number, label, int(count) > int(limit)) for number, (label, count, limit) in found if int(count) >= int(limit))
 
 
 _SCRIPT = compile_later(rb"(?<!\w)\w{1,80}+\.(?:py|sh)\b")
@@ -166,9 +181,9 @@ def words_of(text: bytes) -> list[tuple[bytes, ...]]:
 
 
 _PATIENCE = compile_later(
-    rb"(?i:early[ _-]?stop\w*|patience)(?:[ :=-]{1,3}[A-Za-z]+)?[ :=(]{1,3}(\d{1,7}) ?(?:/|of|out of) ?(\d{1,7})\b"
+    rb"((?i:early[ _-]?stop\w*|patience))(?:[ :=-]{1,3}[A-Za-z]+)?[ :=(]{1,3}(\d{1,7}) ?(?:/|of|out of) ?(\d{1,7})\b"
 )
-"""The counter of evaluations without improvement, and its limit."""
+"""The label of a counter of evaluations without improvement, the counter, and its limit."""
 RAISED = frozenset({"traceback", "import_error", "cuda_oom", "cuda_error"})
 """Failures raised by the program itself; an external stop may come after any silent time."""
 PROGRAMS = frozenset({"trainer", "benchmark"})

@@ -94,14 +94,16 @@ def judge(
     whole: bool = True,
     running: bool = False,
     closing: Callable[[], bool] = bool,
+    spent: Callable[[], bool] = bool,
     unread_after: bool = False,
     started: Callable[[int], bool] | None = None,
 ) -> Ending:
     """Return how the run ended. ``exit_code`` is the one the caller knows, or None.
 
     Without ``whole`` the log lacks output at its end and cannot prove completion. With ``running`` the job may go on after the
-    log, so a missing end or step is no failure. ``closing`` returns whether new text follows the last record; ``unread_after``:
-    unread training records follow it; ``started`` returns whether another program begins between the last record and a line.
+    log, so a missing end or step is no failure. ``closing`` returns whether new text follows the last record, ``spent`` whether a
+    counter of early stopping reached its limit there, ``started`` whether another program begins between the last record and a
+    line. ``unread_after``: unread training records follow the last record.
     """
     progress = Progress(body, catalogue, phases, exit_code)
     matches = [s for m in catalogue.among(body.markers) if m.role != "detail" and (s := _match(m, body, progress)) is not None]
@@ -111,7 +113,7 @@ def judge(
         key=lambda s: (s.marker.priority, s.at >> POSITION_BITS),  # on the same line the catalogue's order decides
     )
     last = phases[-1] if phases else None
-    done, early = (None, ()) if last is None else _completed(last, progress, body, unread_after, closing)
+    done, early = (None, ()) if last is None else _completed(last, progress, body, unread_after, closing, spent, started)
     start = _failed_start(failures, body, progress, started if done else None) if exit_code is None else None
     if start is not None:
         matches = [replace(s, open=False) if s in failures or s in codes else s for s in matches]
@@ -275,27 +277,36 @@ def _diverged(phases: Sequence[Phase]) -> MarkerMatch | None:
 
 
 def _completed(
-    last: Phase, progress: Progress, body: SegmentBody, unread: bool, closing: Callable[[], bool]
+    last: Phase,
+    progress: Progress,
+    body: SegmentBody,
+    unread: bool,
+    closing: Callable[[], bool],
+    spent: Callable[[], bool],
+    started: Callable[[int], bool] | None,
 ) -> tuple[bool | None, tuple[Problem, ...]]:
     """Return whether the last phase completed (None: the log does not show it), and the problem of an end line before its plan.
     Failures of its launch are judged before."""
     way, last_step = distance(last), progress.last_step
     ends = [end for end in progress.ends if end >= last.first_at]
-    ended = last.ended or any(end > last_step for end in ends)
+    said = {at: line for at, line in progress.said_done if not last.steps or at > last.step_events[0].at}
+    own = bool(last.steps) and not unread and min(said, default=-1) > last_step
+    own = own and not (started is not None and started(min(said.values())))
+    ended = last.ended or own or any(end > last_step for end in ends)
     done = is_completed(
         failed=last.failed_end,
         reached=reached_plan(last) or saved_plan(last),
         ended=ended,
         far=bool(last.steps) and way is not None and way.far,
-        stopped_early=bool(last.steps) and progress.stopped_early > last_step,
+        stopped_early=bool(last.steps) and (progress.stopped_early > last_step or (not unread and spent())),
         short=way is not None and way.short,
-        spoken=bool(ends or progress.zeros) or progress.said_done > last_step,
+        spoken=bool(ends or progress.zeros) or max(*said, progress.said_finished, -1) > last_step,
         unread=unread,
         closing=closing,
     )
     if way is None or done is not None or not ended:
         return done, ()
-    lines = [event.line for event in last.standalone_events if event.rule.event == "end"]
+    lines = [event.line for event in last.standalone_events if event.rule.event == "end"] or [*said.values()]
     return None, (way.problem(max(lines, default=body.lines)),)
 
 

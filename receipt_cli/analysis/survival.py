@@ -144,9 +144,11 @@ AT_START = 2
 EPOCH = 10
 """Step records that an epoch record counts for if a marker requires many."""
 SAID_DONE = "said_to_be_done"
-"""Marker of a line that announces the end of training; it proves no success, but the log is not just cut off."""
+"""Marker of a sentence that training is done: an end if the run printed none before its last record."""
 SAID_FINISHED = "said_finished"
 """Marker of a line that only says something is finished; it counts for the run if it is the only one."""
+TRAINING_TIME = "training_time_said"
+"""Marker of a line with the time of a training, or of a part of it."""
 STOPPED_EARLY = "stopped_early"
 """Marker of early stopping, after evaluations stopped improving."""
 BY_WRAPPER = "wrapper_success"
@@ -188,9 +190,11 @@ class Progress:
         self.zeros += [FAR] if exit_code == 0 else []
         self.failed = bool(exit_code)
         said, early = body.markers.get(SAID_DONE), body.markers.get(STOPPED_EARLY)
+        self.said_done = [] if said is None else list(zip(said.at, said.line, strict=True))
         alone = body.markers.get(SAID_FINISHED)
         lines = set() if alone is None else {at >> POSITION_BITS for at in alone.at}
-        self.said_done = max(said.at[-1] if said is not None else -1, alone.at[-1] if alone and len(lines) == 1 else -1)
+        timed = body.markers[TRAINING_TIME].at if TRAINING_TIME in body.markers else [-1]
+        self.said_finished = max(timed[-1], alone.at[-1] if alone is not None and len(lines) == 1 else -1)
         self.stopped_early = early.at[-1] if early is not None else -1
         convicting = [hits for role, hits in found if role in CONVICTING]
         stating = [hits for role, hits in found if role == "exit_code"]

@@ -104,7 +104,7 @@ class _Sides:
         self.rules = {(g.ref, r.name): r for g in engine.grammars if g.id in (gap.one, gap.other) for r in g.rules}
         self.companions = {name for name, rule in self.rules.items() if rule.companion and name[0].partition("@")[0] == gap.one}
         self.clocks = [read_clock(plain(line)[:STAMPED]) for line in lines]
-        self.stops = {marker.id for marker in engine.catalogue.markers if marker.role in STOPS} | {SAID_DONE}
+        self.stops = {marker.id for marker in engine.catalogue.markers if marker.role in STOPS} | SAID_DONE
         backs = [at for at, (one, other) in enumerate(pairwise(self.clocks), 1) if other < one - SILENCE]
         self.back: int | None = backs[0] if backs else None
         self.traced = set(_traced(lines))

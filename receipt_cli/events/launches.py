@@ -45,7 +45,7 @@ LONG = 8
 """Fewest records of a launch that are more than a few pasted lines."""
 LEAD = 1000
 """Most events before the first step of a launch that may belong to it."""
-SAID_DONE = "said_to_be_done"
+SAID_DONE = frozenset({"said_to_be_done", "training_time_said"})
 """The marker of a line that reports the end of a training."""
 PREEMPTED = "preempted"
 """The marker of a job that the scheduler stopped and put into its queue again."""
@@ -168,7 +168,7 @@ class _Walk:
         self.troubles = _at(body, [m.id for m in found if m.role in ("cause", "stop", "error")])
         memory = {at >> POSITION_BITS for at in _at(body, [m.id for m in found if m.reason == MEMORY])}
         self.fatal = [at for at in self.troubles if at >> POSITION_BITS not in memory]
-        self.done = {at >> POSITION_BITS for at in _at(body, {SAID_DONE})}
+        self.done = {at >> POSITION_BITS for at in _at(body, SAID_DONE)}
         self.restarts = _at(body, [m.id for m in found if m.role == "restart" or m.id == PREEMPTED])
         self.starts = Starts(events)
         self.of_ranks = len(distinct(events.rank)) > 1

@@ -41,6 +41,9 @@ STOPPED = [
     "No improvement in 10 epochs. Early stopping.",
     "val loss not improved for 10 epochs, early stop.",
     "Monitored metric val_loss did not improve in the last 3 records. Best score: 0.213. Signaling Trainer to stop.",
+    "Training finished after not improving. Early Stop!",
+    "[EARLY STOP] Validation did not improve for 10 epochs.",
+    "stopping_early: wallclock_cap train_time:600ms",
     "Stopping threshold reached: val_acc = 0.951 > 0.95. Signaling Trainer to stop.",
 ]
 NOT_STOPPED = [
@@ -59,6 +62,8 @@ NOT_STOPPED = [
     "Will do early stopping after 10 epochs",
     "Early stopping not triggered",
     "EarlyStopping(monitor='val_loss', patience=3)",
+    "[EARLY STOP] Validation loss improved.",
+    "stopping_early: True",
     "Early stopping conditioned on metric `val_loss` which is not available.",
     "Monitored metric val_loss improved by 0.01. New best score: 0.213",
     '        print("Early stopping")',
@@ -78,18 +83,21 @@ def test_a_training_that_stopped_early_has_ended(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("counter", "reason"),
+    ("counter", "completed"),
     [
-        ("EarlyStopping counter: {n} out of 8", None),
-        ("Early stopping counter {n}/8", None),
-        ("EarlyStopping counter: {n} out of 20", "truncated"),
+        ("EarlyStopping counter: {n} out of 9", True),
+        ("Early stopping counter {n}/9", True),
+        ("Early stopping counter {n}/8", True),
+        ("Early stopping counter {n}/7", None),  # the run went on beyond the limit
+        ("patience: {n}/9", None),
+        ("EarlyStopping counter: {n} out of 20", False),
     ],
 )
-def test_a_counter_that_has_reached_its_limit_leaves_the_end_open(counter: str, reason: str | None) -> None:
+def test_a_counter_that_has_reached_its_limit_last_ends_the_run(counter: str, completed: bool | None) -> None:
     lines = [f"Epoch {n}/40 train loss {2.5 * math.exp(-n / 7):.4f}\n{counter.format(n=n)}" for n in range(1, 10)]
     document = receipt_of(lines)
-    assert (document["failure"] and document["failure"]["reason"]) == reason
-    assert document["checks"]["completed"] is (None if reason is None else False)
+    assert (document["failure"] and document["failure"]["reason"]) == ("truncated" if completed is False else None)
+    assert document["checks"]["completed"] is completed
 
 
 def keras() -> list[str]:
@@ -166,6 +174,48 @@ def test_a_script_that_says_that_it_is_done_is_not_called_truncated(line: str) -
     document = ending(line)
     assert document["failure"] is None
     assert document["checks"]["completed"] is None
+
+
+SAID = [
+    "Training complete.",
+    "[01/02 03:04:05] training UNet5 finished",
+    "2026-01-02 03:04:09 INFO - === TRAINING COMPLETE ===",
+    "Training complete! Best val loss: 0.0282",
+    "training complete; best val loss = 1.17",
+    "02:13:51.152 [main] INFO a.Train - Training is Done",
+    "2026-01-02 03:04:05,120 Learner INFO Learner finished, episode: 12",
+    "Training selesai.",
+    "Training abgeschlossen.",
+    "训练完成!",
+    "Optimization Finished!",
+]
+
+
+def without_plan(*last: str) -> dict[str, Any]:
+    return receipt_of([*(f"epoch {n} train loss {2.5 * math.exp(-n / 7):.4f}" for n in range(1, 13)), *last])
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_a_sentence_that_training_is_done_below_the_last_record_is_an_end(line: str) -> None:
+    assert without_plan(line, "Model saved to a.pt")["checks"]["completed"] is True
+    far = ending(line)
+    assert (far["failure"], far["checks"]["completed"]) == (None, None)
+    assert far["derivation"]["problems"]["kinds"]["end_before_plan"] == 1
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        ["Stage 2 training complete"],
+        ["Epoch 12: Training finished"],
+        ["Training data finished loading"],
+        ["All done!"],
+        ["Total training time: 21.5 s"],
+        ["Training complete.", "epoch 13 train loss 0.3", "epoch 14 train loss 0.2", "Training complete."],
+    ],
+)
+def test_a_sentence_about_a_part_or_before_records_is_none(last: list[str]) -> None:
+    assert without_plan(*last)["checks"]["completed"] is None
 
 
 @pytest.mark.parametrize("line", [*NOT_STOPPED, *NOT_DONE])

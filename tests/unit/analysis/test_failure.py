@@ -418,8 +418,8 @@ def test_a_finite_loss_that_diverges_is_observed(losses: list[float], want: bool
 @pytest.mark.parametrize("said", ["Training completed and model saved.\n", "[INFO] Total training time: 21.5 s\n"])
 def test_a_script_that_says_that_it_is_done(said: str) -> None:
     assert toy_receipt(steps(0, 5, plan="/50"))["checks"]["completed"] is False
-    document = toy_receipt(steps(0, 5) + said)
-    assert (document["failure"], document["checks"]["completed"]) == (None, None)
+    document = toy_receipt(steps(0, 5) + said)  # a time alone may be of a part
+    assert (document["failure"], document["checks"]["completed"]) == (None, True if "completed" in said else None)
     document = toy_receipt(steps(0, 5, plan="/50") + said)  # it may say so in any case, but its log does not just end
     assert (document["failure"], document["checks"]["completed"]) == (None, None)
     assert reason(toy_receipt(said + steps(0, 5, plan="/50"))) == "truncated"
