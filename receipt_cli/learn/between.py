@@ -35,8 +35,8 @@ def induce_evaluations(training: Training, readings: Sequence[Reading], vocabula
     with_loss = _after_each(training.group, readings, vocabulary) or _with_loss(training, readings, vocabulary)
     read = {id(reading) for reading, _ in with_loss}
     found = [_evaluation(with_loss, vocabulary)] if with_loss else []
-    kinds = _kinds([(r, at) for r in readings if id(r) not in read for at in _graded(r, vocabulary)])
-    between = [kind for kind in kinds if _comes_between(training, kind, vocabulary)]  # with a score of an evaluation
+    kinds = _kinds([(r, at) for r in readings if id(r) not in read for at in _graded(r, training, vocabulary)])
+    between = [kind for kind in kinds if _is_whole(kind, readings) and _comes_between(training, kind, vocabulary)]
     for kind in sorted(between, key=lambda kind: -sum(r.shape.count for r, _ in kind))[:MOST_SCORED]:
         name = kind[0][0].names[kind[0][1]]
         role = Role(SCORE, unit="percent" if name.unit == "%" else None)
@@ -52,7 +52,7 @@ def unread_evaluations(training: Training, readings: Sequence[Reading], vocabula
 
     They are those of which no rule was made: single ones, or two kinds that nothing tells apart.
     """
-    found = [(r, at) for r in readings if r.shape.last > training.group.span[0] for at in _evaluated(r, vocabulary)]
+    found = [(r, at) for r in readings if r.shape.last > training.group.span[0] for at in _evaluated(r, training, vocabulary)]
     told = [(r, at) for r, at in found if not _speaks_of(vocabulary.foreign, r, at, vocabulary)]
     return sorted(told, key=lambda one: (-one[0].shape.count, one[0].shape.first))
 
@@ -78,7 +78,7 @@ def _with_loss(training: Training, readings: Sequence[Reading], vocabulary: Voca
     """Return the only lines among the records of ``training`` with a loss of an evaluation, if those have none."""
     if any(role.kind == VALIDATION_LOSS for r in training.group.readings for role in r.roles.values()):
         return []
-    found = _kinds([(r, at) for r in readings for at in _evaluated(r, vocabulary)])
+    found = _kinds([(r, at) for r in readings for at in _evaluated(r, training, vocabulary)])
     found = [kind for kind in found if sum(r.shape.count for r, _ in kind) >= vocabulary.min_records]
     found = [kind for kind in found if not _is_test(*kind[0], vocabulary)] or found
     if len(found) > 1:
@@ -86,7 +86,7 @@ def _with_loss(training: Training, readings: Sequence[Reading], vocabulary: Voca
     if len(found) > 1:
         # beside the batches of an evaluation
         found = [kind for kind in found if is_mean(kind[0][0].names[kind[0][1]], vocabulary)]
-    if len(found) != 1 or not _comes_between(training, found[0], vocabulary):
+    if len(found) != 1 or not (_is_whole(found[0], readings) and _comes_between(training, found[0], vocabulary)):
         return []
     return _without_echoes(found[0], _copies(found[0]))
 
@@ -101,6 +101,15 @@ def _kinds(found: Iterable[_Found]) -> list[list[_Found]]:
     for reading, at in found:
         kinds.setdefault(tuple(reading.shape.texts(at + 1)), []).append((reading, at))
     return [sorted(kind, key=lambda one: -one[0].shape.count) for kind in kinds.values()]
+
+
+def _is_whole(kind: Sequence[_Found], readings: Sequence[Reading]) -> bool:
+    """Return whether all records with the words of a kind that counts steps are of the kind: else figures would be missing."""
+    (first, at), own = kind[0], {id(reading) for reading, _ in kind}
+    if all(reading.counter.mode in (EPOCHS, ABSENT) for reading, _ in kind):
+        return True
+    alike = (r for r in readings if len(r.shape.columns) > at and r.shape.texts(at + 1) == first.shape.texts(at + 1))
+    return all(id(reading) in own for reading in alike)
 
 
 def _comes_between(training: Training, kind: Sequence[_Found], vocabulary: Vocabulary) -> bool:
@@ -157,46 +166,62 @@ class Training(NamedTuple):
         known = min((shape.places[-1] for shape in shapes if shape.count > len(shape.places)), default=math.inf)
         return cls(group, sorted(place for shape in shapes for place in shape.places), known)
 
+    def counts(self, reading: Reading, at: int) -> bool:
+        """Return whether a counter of a reading has the values that the last record of training before each line has."""
+        own = [(r, n) for r in self.group.readings for n, name in enumerate(r.names) if name.words == reading.names[at].words]
+        found = sorted(chain.from_iterable(_values(*one) for one in own), key=lambda one: one[0])
+        known = [place for place, _ in found]
+        until = min((r.shape.places[len(r.shape.columns[n].values) - 1] for r, n in own if r.shape.columns[n].values), default=0)
+        pairs = [(bisect_left(known, place), value) for place, value in _values(reading, at) if place <= until]
+        return bool(pairs) and all(n and found[n - 1][1] == value for n, value in pairs)
+
     def between(self, places: Sequence[int]) -> list[int]:
         """Return how many records are between each place and the next, as far as that is known."""
         before = [bisect_left(self.places, place) for place in places if place <= self.known]
         return [b - a for a, b in pairwise(before)]
 
 
-def _evaluated(reading: Reading, vocabulary: Vocabulary) -> list[int]:
+def _evaluated(reading: Reading, training: Training, vocabulary: Vocabulary) -> list[int]:
     """Return the place of the only loss of an evaluation in a record that is none of training, nor of its batches.
 
-    The summary of an epoch may have the loss of its training, too.
+    The summary of an epoch may have the loss of its training, too. In a record without a counter or a word of training, the
+    loss behind another figure of an evaluation is of the evaluation.
     """
-    if _counts_batches(reading, vocabulary) or (reading.loss is not None and reading.counter.mode not in (EPOCHS, ABSENT)):
+    loss, names, mode = reading.loss, reading.names, reading.counter.mode
+    behind = loss is not None and reading.evaluation and not reading.counter.places and names[0].evaluation
+    behind = behind and not _speaks_of(vocabulary.training, reading, len(names), vocabulary)
+    if _counts_batches(reading, training, vocabulary) or not (loss is None or behind or mode in (EPOCHS, ABSENT)):
         return []
-    shape = reading.shape
-    places = [at for at in range(len(shape.columns)) if reading.names[at].evaluation and _is_loss(reading, at, vocabulary)]
+    about = [n for n, name in enumerate(names) if name.evaluation or (behind and n == loss)]
+    places = [n for n in about if _is_loss(reading, n, vocabulary)]
     return places if len(places) == 1 else []
 
 
-def _graded(reading: Reading, vocabulary: Vocabulary) -> list[int]:
+def _graded(reading: Reading, training: Training, vocabulary: Vocabulary) -> list[int]:
     """Return the place of the first score of an evaluation in a record that has no loss of training, nor is of its batches."""
-    if _counts_batches(reading, vocabulary) or reading.loss is not None or reading.counter.mode not in (EPOCHS, ABSENT):
+    counted = reading.counter.mode in (EPOCHS, ABSENT) or all(training.counts(reading, at) for at in reading.counter.places)
+    if _counts_batches(reading, training, vocabulary) or reading.loss is not None or not counted:
         return []
     aside, grades = vocabulary.evaluation | vocabulary.averaging | vocabulary.training, vocabulary.scores | vocabulary.grades
+    grades |= vocabulary.fit
     for at, (name, column) in enumerate(zip(reading.names, reading.shape.columns, strict=True)):
         words = [word for word in name.words.split() if word not in aside]
         score = bool(words) and (" ".join(words) in vocabulary.scores or {words[0], words[-1]} & grades)
         plain = column.kind == NUMBER and name.unit in (None, "%") and not name.several and not column.integer
         told = name.evaluation or (reading.evaluation and reading.shape.heralded == reading.shape.count)
+        told = told or (reading.shape.sectioned and not vocabulary.grades.isdisjoint(words))
         if score and plain and told and not _speaks_of(vocabulary.foreign, reading, at, vocabulary):
             return [at]
     return []
 
 
-def _counts_batches(reading: Reading, vocabulary: Vocabulary) -> bool:
-    """Return whether a reading is a bar, or has a step counter that restarts or never leaves the first batch."""
+def _counts_batches(reading: Reading, training: Training, vocabulary: Vocabulary) -> bool:
+    """Return whether a reading is a bar, or has a step counter that restarts, and is not that of training, or never counts."""
     if reading.bar or is_first_batch(reading, vocabulary):
         return True
-    for column, name in zip(reading.shape.columns, reading.names, strict=True):
+    for at, (column, name) in enumerate(zip(reading.shape.columns, reading.names, strict=True)):
         again = column.rises > column.drops > 0 and (column.kind == FRACTION or name.words.split()[-1:] != ["epoch"])
-        if column.integer and again:
+        if column.integer and again and not training.counts(reading, at):
             return True
     return False
 

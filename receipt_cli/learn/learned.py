@@ -238,7 +238,7 @@ def _one_count(groups: list[Group]) -> bool:
 def _interesting(vocabulary: Vocabulary) -> frozenset[bytes]:
     """Return the words of which a record has one that names a counter or a metric."""
     lists = (vocabulary.step, vocabulary.loss, vocabulary.names, vocabulary.training, vocabulary.epoch, vocabulary.runs)
-    phrases = [phrase for words in (*lists, vocabulary.scores) for phrase in words]
+    phrases = [phrase for words in (*lists, vocabulary.scores, vocabulary.grades) for phrase in words]
     last = {re.split(r"[^a-z]+", text)[-1] for text in phrases} - vocabulary.foreign
     found = {word.encode("utf-8") for word in last if len(word) > 1}
     meant = (word for word, english in vocabulary.translations.items() if normalise(english).split()[-1].encode() in found)
