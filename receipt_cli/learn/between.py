@@ -319,12 +319,20 @@ def induce_lines(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[In
         heading = heading_rule(announced) if announced is not None else None
         if opened is None or (announced is not None and heading is None):
             continue
-        companion.body["companion"], companion.group, companion.count = True, None, values.shape.count
+        companion.body["companion"], companion.group = True, None
+        companion.count = values.shape.count + (not alike and _lacks_at_end(opening, values.shape))
         if opening.counter.mode == PER_EPOCH and not opening.counter.epochs_from:
             opened.body["epochs_from"] = 0
         more = induce_companions(Training.of(Group(lines)), companion, without(readings, [opening, *alike, values]), vocabulary)
         return [*([heading] if heading is not None else []), opened, companion, *more]
     return []
+
+
+def _lacks_at_end(opening: Reading, values: Shape) -> bool:
+    """Return whether only the first or the last of the lines that count has no line of values: none yet, or none any more."""
+    shape = opening.shape
+    one = opening.counter.mode == GLOBAL and shape.count == values.count + 1
+    return one and (shape.places[1] < values.first or shape.last > values.last)
 
 
 def _begins_as(reading: Reading, opening: Reading) -> bool:
