@@ -70,9 +70,9 @@ _SHIFTS: dict[str | None, str] = {None: "", "si": ""}
 _SHIFTS.update((name, f"e{_POWERS[unit.factor]}") for name, unit in UNITS.items() if unit.factor in _POWERS)
 _TIMES = {"d": "86400", "h": "3600", "m": "60", "s": "1", "ms": "0.001"}
 _TIME = r" ?(?:d(?:ays?)?|h(?:(?:ou)?rs?)?|m(?:in(?:ute)?s?|s)?|s(?:ec(?:ond)?s?)?)"
-MORE_TIME = rf"(?:{_TIME},? ?(?:and )?\d{{1,6}}){{1,4}}(?:\.\d{{1,12}})?{_TIME}(?!\w)"
+MORE_TIME = rf"(?:{_TIME},? {{0,3}}(?:and )?\d{{1,6}}){{1,4}}(?:\.\d{{1,12}})?{_TIME}(?!\w)"
 DURATION = rf"\d{{1,6}}{MORE_TIME}"
-"""Patterns of a time in several units (``15m 1s``, ``2 days, 3 hours``): without its first digits, and whole."""
+"""Patterns of a time in several units (``15m 1s``, ``2 days, 3 hours``, ``0h  2min``): without its first digits, and whole."""
 _DURATION, _PARTS = compile_later(rf"{DURATION}\Z", re.ASCII), compile_later(r"([\d.]+) ?(ms|[dhms])")
 _HMS = compile_later(r"(?:(\d{1,6}) days?, )?(?:(\d{1,6}):(?=[0-5]?\d:))?(\d{1,2}):([0-5]?\d(?:\.\d+)?)\Z", re.ASCII)
 

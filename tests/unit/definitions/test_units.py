@@ -20,6 +20,8 @@ EXACT = [
     ("250ms", "suffix", 0.25),
     ("2.5MiB", "suffix", 2621440.0),
     ("15m 1s", "suffix", 901.0),
+    ("0h  2min  3s   4ms", "suffix", 123.004),
+    ("22h  2min 18s  13ms", "suffix", 79338.013),
     ("1h2m3.5s", "suffix", 3723.5),
     ("2 days, 3 hours", "suffix", 183600.0),
     ("1 min and 2 sec", "hms", 62.0),
