@@ -92,30 +92,37 @@ def _by_rank(markers: Mapping[str, Hits], names: Collection[str], since: int) ->
 
 
 def _ignored(parts: list[_Part], ordinal: Callable[[int], int]) -> Iterator[int]:
-    """Yield the hits in tracebacks directly after an ignored exception's heading, and in tracebacks chained to them."""
-    expected, last = "", 0  # what may follow: a traceback, more of it, its end, or a chained one
+    """Yield the hits in tracebacks directly after an ignored exception's heading, and in tracebacks chained to them.
+
+    If a heading comes before the frames of the last one, the tracebacks are mixed: as many errors as headings belong to them.
+    """
+    expected, last, before = "", 0, ""  # what may follow: a traceback, more of it, its end, or a chained one
+    heads = errors = 0  # headings whose traceback, or whose error, is still to come
     for at, kind, _ in parts:
-        if kind == UNRAISABLE:
-            expected, last = "begin", ordinal(at)
-            continue
-        if not expected:
-            continue
         here = ordinal(at)
         gap, last = here - last, here
-        if kind == HEAD and expected in ("begin", "chain") and gap <= NEXT:
+        inside = expected in ("begin", "more") and gap <= BLOCK
+        if kind == UNRAISABLE:
+            mixed = inside and (gap == 1 or before == HEAD or (errors > 1 and heads))
+            heads, errors = (heads + 1, errors + 1) if mixed else (1, 1)
+            expected = "begin"
+        elif kind == HEAD and heads and (gap <= NEXT if expected == "begin" else inside):
+            expected, heads = "more", heads - 1
+            yield at
+        elif kind == HEAD and expected == "chain" and gap <= NEXT:
             expected = "more"
             yield at
-        elif kind == FRAME and expected == "more" and gap <= BLOCK:
-            continue
+        elif kind == FRAME and inside and (expected == "more" or errors > 1):
+            pass
         elif kind == CHAINED and expected in ("end", "more") and gap <= BLOCK:
             expected = "chain"
-        elif kind in ("raised", "stop") and (
-            (expected == "more" and gap <= BLOCK) or (expected == "begin" and gap == 1) or (expected == "end" and gap == 0)
-        ):
-            expected = "end"
+        elif kind in ("raised", "stop") and ((inside and (expected == "more" or gap == 1)) or (expected == "end" and gap == 0)):
+            errors -= gap > 0
+            expected = "more" if errors > 0 else "end"
             yield at
         else:
             expected = ""
+        before = kind
 
 
 def _quoting(parts: list[_Part], ordinal: Callable[[int], int]) -> Iterator[int]:

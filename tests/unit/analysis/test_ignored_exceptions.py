@@ -129,6 +129,19 @@ def test_an_exception_in_a_thread_is_no_reason() -> None:
     assert ending(receipt_of(run(5, "Exception in thread Thread-3 (learn):", *TRACE, *CRASH)))[0] == "traceback"
 
 
+MIXED = (
+    "Exception in thread Thread-3:", TRACE[0], "Exception in thread Thread-2:", TRACE[1], TRACE[0], *TRACE[1:3], TRACE[2],
+    TRACE[3], "    raise OSError('closed')", "OSError: closed",
+)  # fmt: skip
+
+
+def test_mixed_tracebacks_of_threads_are_no_reason() -> None:
+    spawned = ("-- Process 0 terminated with the following error:", *CRASH)
+    assert ending(receipt_of(run(5, *MIXED))) == (None, None)
+    for crash in (CRASH, ("torch.multiprocessing.spawn.ProcessRaisedException: ", "", *spawned)):
+        assert receipt_of(run(5, *MIXED, *crash))["failure"]["message"] == "KeyError: 'images'"
+
+
 FRAMES = (
     '  File "train.py", line 281, in <module>',
     '  File "/opt/lib/python3.11/site-packages/jax/_src/pjit.py", line 332, in cache_miss',
