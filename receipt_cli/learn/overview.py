@@ -95,7 +95,8 @@ def _rises(reading: Reading, at: int) -> bool:
 def may_be_figures(reading: Reading, vocabulary: Vocabulary) -> bool:
     """Return whether records may be steps of a program that nobody knows, or the figures of one: only if not, they prove that.
 
-    A loss or a score, a counter that rises, and any whole number that rises beside another number that moves are such.
+    A loss or a score, a counter that rises, any whole number that rises beside another number that moves, and two fractions that
+    move are such.
     """
     kinds = {role.kind for role in reading.roles.values()}
     columns = reading.shape.columns
@@ -104,10 +105,10 @@ def may_be_figures(reading: Reading, vocabulary: Vocabulary) -> bool:
     prepares = reading.bar and not vocabulary.prepares.isdisjoint(said)
     if kinds - {METRIC, TIMING} or (reading.evaluation and kinds):
         return True
-    if prepares or not (rising or reading.evaluation):
+    moving = [{token.value or 0.0 for token in c.values} for c in columns if c.kind in (NUMBER, RATE) and not c.integer]
+    if prepares or not (rising or reading.evaluation or sum(len(values) > 2 for values in moving) > 1):
         return False
     counts = reading.bar or any(at in rising and reading.names[at].words for at in reading.counter.places)
-    moving = ({token.value or 0.0 for token in c.values} for c in columns if c.kind in (NUMBER, RATE) and not c.integer)
     return counts or any(len(values) > 2 or any(value % 1 for value in values if len(values) > 1) for values in moving)
 
 

@@ -217,10 +217,22 @@ def test_a_resumed_log_does_not_show_whether_its_epochs_count_from_zero(first: i
     assert (failure and failure["reason"]) == reason
 
 
-@pytest.mark.parametrize("step", [1, -1])
-def test_rows_of_numbers_may_be_steps(step: int) -> None:
-    rows = [f"{n} {1 / (n + 1):.6f}" for n in range(30)][::step]
-    assert receipt_of("\n".join(rows) + "\n")["checks"]["has_steps"] is None
+OPTIONS = [f"{word} option: off" for word in ("first", "second", "third", "grey", "fine", "slow", "old", "wide") * 3]
+CRASH = ["Traceback (most recent call last):", '  File "train.py", line 9, in <module>', "KeyError: 'batch'"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [f"{n} {1 / (n + 1):.6f}" for n in range(30)],
+        [f"{n} {1 / (n + 1):.6f}" for n in range(30)][::-1],
+        [*OPTIONS, *(f"1.{n}... zeta: {1 / n:.6f}, {n % 3 / 7:.6f} ({n % 4 / 9:.3f} sec)" for n in range(1, 18))],
+    ],
+    ids=["up", "down", "fractions"],
+)
+def test_rows_of_numbers_may_be_steps(rows: list[str]) -> None:
+    for end in ([], CRASH):
+        assert receipt_of("\n".join([*rows, *end]) + "\n")["checks"]["has_steps"] is None
 
 
 def test_a_plan_without_a_step_proves_no_end() -> None:
