@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from receipt_cli.analysis import omissions
-from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate, no_step_recognised, proves_no_step
+from receipt_cli.analysis.checks import Checks, deciding_lines, draws_plan, evaluate, no_step_recognised, proves_no_step
 from receipt_cli.analysis.completed import (
     PROGRAMS,
     RAISED,
@@ -420,6 +420,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         own.append(Problem("launch_doubtful", 1, detail, ""))
     stepless = not unread and proves_no_step(every, ending, own_body.markers)
     stepless = stepless and _failed_at_start(reading, number, ending, first_and_last())
+    stepless = stepless and not draws_plan(every, first_and_last().values())
     lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
     lost = lost or omissions.unread_losses(body.doubts, read_by)
     cut = at_end[-1][0] if at_end and not reading.gathered.tail(None)[0].endswith(b"\n") else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from receipt_cli.analysis.failure import Ending
@@ -33,6 +33,7 @@ LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
 _BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")
 """Reasons that do not rule out an OOM: of the host, on the rank that others waited for, or unreported."""
+_DRAWN = compile_later(rb"(?<![\d./])[1-9]\d{0,17}/(\d{1,18}) \[\d")
 _ALLOCATION = compile_later(r"\bout of memory\b|\bbad_?alloc\b|\balloc(?:at(?:e|ing|ions?))?\b", re.IGNORECASE)
 """Errors that mention an allocation, of any memory."""
 
@@ -74,13 +75,20 @@ def evaluate(
 def proves_no_step(phases: Sequence[Phase], ending: Ending, markers: Collection[str]) -> bool:
     """Return whether a log without step records or similar unread lines may prove that no step was taken.
 
-    The log must show how the run failed, and at most one evaluation, without a counter; and none of its ``markers`` is printed
-    after a step.
+    The log must show how the run failed, and at most one evaluation, without a counter; none of its ``markers`` is printed after
+    a step, and no end line shows a figure of a training.
     """
     ended = ending.died or ending.reason not in (None, TRUNCATED, *_NOTHING_FOUND)
     rows = [row for phase in phases for row in phase.evals]
     counted = len(rows) > 1 or any(row.step is not None or row.counters or "epoch" in row.metrics for row in rows)
+    counted = counted or any(row.metrics for phase in phases for row in phase.standalone_events if row.rule.event == "end")
     return ended and not counted and STEP_TAKEN not in markers and not any(phase.steps for phase in phases)
+
+
+def draws_plan(phases: Sequence[Phase], lines: Iterable[bytes]) -> bool:
+    """Return whether a bar in ``lines`` has the total of the planned steps, and is beyond its start."""
+    plans = {phase.planned for phase in phases} - {None}
+    return bool(plans) and any(int(total) in plans for line in lines for total in _DRAWN.findall(line))
 
 
 def no_step_recognised(checks: Checks, lacks: Sequence[Lack], seen: Sequence[str], phases: int) -> list[Problem]:

@@ -50,6 +50,26 @@ def test_the_core_checks(log: str, exit_code: int | None, want: tuple[bool | Non
     assert list(checks)[:4] == list(CORE)
 
 
+TRAINER = "***** Running training *****\n  Num examples = 400\n  Total optimization steps = 60\n"
+SUMMARY = "{'train_runtime': 85.2, 'train_samples_per_second': 5.633, 'train_steps_per_second': 0.704, 'epoch': 0.1}\n"
+
+
+@pytest.mark.parametrize(
+    ("shown", "has_steps"),
+    [
+        ("", False),
+        (SUMMARY, None),  # a training that took time may have taken steps
+        ("  0%|          | 0/60 [00:00<?, ?it/s]\n", False),
+        ("  7%|7         | 4/60 [00:09<02:28,  2.56s/it]\n", None),
+        ("  7%|7         | 4/59 [00:09<02:28,  2.56s/it]\n", False),
+    ],
+)
+def test_a_failure_behind_a_summary_or_a_bar_of_the_plan_does_not_prove_no_step(shown: str, has_steps: bool | None) -> None:
+    options = [f"{name} = {n}\n" for n, name in enumerate(("alpha", "beta", "gamma", "delta", "weight", "gain", "depth") * 3)]
+    log = "".join([*options, TRAINER, shown, "Traceback (most recent call last):\n", FAULT])
+    assert receipt_of(log)["checks"]["has_steps"] is has_steps
+
+
 def test_an_unknown_log_proves_nothing() -> None:
     checks = receipt_of("hello\n")["checks"]
     assert (checks["finite_losses"], checks["zero_exit_code"], checks["no_oom"]) == (None, None, None)
