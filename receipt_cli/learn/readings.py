@@ -53,6 +53,9 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     names = read_names(shape, vocabulary, glued)
     roles = [read_role(n, c.kind, vocabulary) for n, c in zip(names, shape.columns, strict=True)]
     roles[: glued + 1] = [None] * (glued + 1)
+    for at, role in enumerate(roles):
+        if role is not None and role.kind not in (STEP, EPOCH) and shape.columns[at].integer:
+            roles[at] = None if shape.literals[at + 1].startswith((b"=", b":")) else role  # ``Acc = [5%=0.68``: a name
     roles = _episodes(shape, names, roles, vocabulary)
     if _counts_training(shape, names, vocabulary):
         roles[0] = Role(EPOCH)

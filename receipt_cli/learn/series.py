@@ -324,6 +324,7 @@ def _results(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Readin
     processes = set[bytes]().union(*(r.shape.writers for r in uncounted))
     several = [r for r in uncounted if any(in_turn(s, r.shape) for s in still) or any(_beside(s, r.shape) for s in again)]
     several += [r for r in uncounted if _of_each_run(r, vocabulary)]
+    several += [r for r in readings if _ends_each_run(r, vocabulary)]
     return several + [r for r in uncounted if r.shape.writers and len(processes) > 1]
 
 
@@ -331,6 +332,14 @@ def _of_each_run(reading: Reading, vocabulary: Vocabulary) -> bool:
     """Return whether most records are of another fold or trial than the one before: ``Trial 3/20: lr=0.01 loss=0.41``."""
     columns = zip(reading.names, reading.shape.columns, strict=True)
     return any(2 * c.rises > c.count for name, c in columns if not vocabulary.runs.isdisjoint(name.spelled[-1:]))
+
+
+def _ends_each_run(reading: Reading, vocabulary: Vocabulary) -> bool:
+    """Return whether the best epoch goes back without the counter, as in no single run: ``Round=2 BestEpoch=218 MAE=…``."""
+    bests, columns = {f"best{word}" for word in vocabulary.epoch}, reading.shape.columns
+    again = max((columns[at].drops for at in reading.counter.places), default=0)
+    best = [c.drops for name, c in zip(reading.names, columns, strict=True) if "".join(name.spelled) in bests and c.integer]
+    return reading.loss is None and max(best, default=0) > again
 
 
 def _begins_again(reading: Reading) -> bool:
