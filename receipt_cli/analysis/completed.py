@@ -5,6 +5,7 @@ Also the proof that the program of a log without a known trainer failed before i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise, takewhile
 from typing import NamedTuple
@@ -163,14 +164,22 @@ _SCRIPT = compile_later(rb"(?<!\w)\w{1,80}+\.(?:py|sh)\b")
 def begins_program(lines: Mapping[int, bytes], last: int, until: int) -> bool:
     """Return whether a program begins between lines ``last`` and ``until``: by its command, or the log's first words.
 
-    ``lines``: see ``closes``. Words that the run itself repeats do not count; names of scripts count as equal.
+    ``lines``: see ``closes``.
     """
-    between = [line for number, line in lines.items() if last < number < until]
-    if any(map(is_command, between)):
-        return True
-    known = (words for number, line in lines.items() if number <= last for words in words_of(_SCRIPT.sub(b"script", line)))
-    first = next(known, None) if between else None
-    return first is not None and any(first in words_of(_SCRIPT.sub(b"script", line)) for line in between) and first not in known
+    return any(is_command(line) for number, line in lines.items() if last < number < until) or begins_again(lines, last) < until
+
+
+def begins_again(lines: Mapping[int, bytes], last: int, since: int = 0) -> float:
+    """Return the first line after line ``last`` with the words of the log's first line, or infinity.
+
+    ``lines``: see ``closes``. Words repeated between ``since`` and ``last`` do not count; names of scripts count as equal.
+    """
+    told = ((number, words) for number, line in lines.items() for words in words_of(_SCRIPT.sub(b"script", line)))
+    number, first = next(told, (math.inf, ()))
+    found = (
+        next((number for number, words in told if number > since and words == first), math.inf) if number <= last else math.inf
+    )
+    return found if found > last else math.inf
 
 
 def words_of(text: bytes) -> list[tuple[bytes, ...]]:

@@ -77,6 +77,10 @@ def account(
     if not wall > 0:
         return Account(None, problems)
     outside = work() if life is not None else Outside()
+    if outside.tail is not None and stated is None:  # what follows is of another start
+        own = find_life(launch.events, launch.start, edges._replace(tail=outside.tail), lines, local=False)
+        life = own if isinstance(own, Life) else life
+        wall = life.seconds if life is not None else wall
     goodput = _parts(chosen, launch, life, wall, stated, samples, outside.loop)
     if goodput is not None and life is not None and outside.after:
         read = find_life(launch.events, launch.start, Edges(grain=life.grain), lines, local=False)

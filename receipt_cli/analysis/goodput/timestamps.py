@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.analysis.completed import words_of
+from receipt_cli.analysis.completed import begins_again, words_of
 from receipt_cli.events.banners import is_command
 from receipt_cli.events.launches import DAY, END
 from receipt_cli.events.streams import Gathered
@@ -155,11 +155,13 @@ class Life:
 
 
 class Outside(NamedTuple):
-    """Work that only unread lines show: the stamp of the first line of the training ``loop``, NaN if unknown; and whether lines
-    ``after`` the last record show training, an evaluation or a program."""
+    """Work that only unread lines show: the stamp of the first line of the training ``loop``, NaN if unknown; whether lines
+    ``after`` the last record show training, an evaluation or a program; and, if the log's first line comes again behind them, the
+    stamps up to there (``tail``)."""
 
     loop: float = math.nan
     after: bool = False
+    tail: Stamps | None = None
 
 
 def find_work(
@@ -192,8 +194,14 @@ def find_work(
     unread = (n for n, text in texts.items() if n < first and n not in early and not epoch.isdisjoint(told(text)))
     begins = (lines[n] for n in unread if any(again.get(words, texts[n]) != texts[n] for words in words_of(texts[n])))
     loop = next((stamp.clock for line in begins for stamp in line_stamps(plain(line + b"\n"), 1)[:1]), math.nan)
-    after = (is_command(line) or shows(line, between) for number, line in lines.items() if number > last)
-    return Outside(loop, any(after))
+    until = begins_again(lines, last, first)
+    behind = {number: line for number, line in lines.items() if last < number < until}
+    after = any(is_command(line) or shows(line, between) for line in behind.values())
+    if until == math.inf:
+        return Outside(loop, after)
+    return Outside(
+        loop, after, Stamps.of([s for number, line in behind.items() for s in line_stamps(plain(line + b"\n"), number)])
+    )
 
 
 _PLAIN_WORD = compile_later(r"(?<![a-z0-9/.])[a-z]++(?![\w/]{0,80}[./])")
