@@ -357,6 +357,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         closing=lambda: any(phase.steps for phase in every) and closes(first_and_last(), last),
         spent=lambda: spends_patience(first_and_last(), last),
         started=started,
+        ran=lambda: not shows_no_figure(reading.gathered.streams, log.size_bytes),
         unread_after=bool(going_on) or (unread and final is None),
     )  # fmt: skip
     if options.job is not None:

@@ -97,13 +97,14 @@ def judge(
     spent: Callable[[], bool] = bool,
     unread_after: bool = False,
     started: Callable[[int], bool] | None = None,
+    ran: Callable[[], bool] = bool,
 ) -> Ending:
     """Return how the run ended. ``exit_code`` is the one the caller knows, or None.
 
     Without ``whole`` the log lacks output at its end and cannot prove completion. With ``running`` the job may go on after the
     log, so a missing end or step is no failure. ``closing`` returns whether new text follows the last record, ``spent`` whether a
     counter of early stopping reached its limit there, ``started`` whether another program begins between the last record and a
-    line. ``unread_after``: unread training records follow the last record.
+    line, ``ran`` whether unread lines show that a program ran. ``unread_after``: unread training records follow the last record.
     """
     progress = Progress(body, catalogue, phases, exit_code)
     matches = [s for m in catalogue.among(body.markers) if m.role != "detail" and (s := _match(m, body, progress)) is not None]
@@ -114,7 +115,7 @@ def judge(
     )
     last = phases[-1] if phases else None
     done, early = (None, ()) if last is None else _completed(last, progress, body, unread_after, closing, spent, started)
-    start = _failed_start(failures, body, progress, started if done else None) if exit_code is None else None
+    start = _failed_start(failures, body, progress, started if done else None, ran) if exit_code is None else None
     if start is not None:
         matches = [replace(s, open=False) if s in failures or s in codes else s for s in matches]
         failures, codes = [], []
@@ -166,12 +167,19 @@ def _ending(failure: MarkerMatch, code: int | None, matches: Sequence[MarkerMatc
 
 
 def _failed_start(
-    failures: Sequence[MarkerMatch], body: SegmentBody, progress: Progress, started: Callable[[int], bool] | None
+    failures: Sequence[MarkerMatch],
+    body: SegmentBody,
+    progress: Progress,
+    started: Callable[[int], bool] | None,
+    ran: Callable[[], bool],
 ) -> MarkerMatch | None:
     """Return the failure of a later launch: another program, or the same one with a wrong name, command line or import.
 
-    Only errors after the last step count. A run with steps had working imports at the top of its script.
+    Only errors after the last step count. A run with steps had working imports at the top of its script. What a shell does not
+    find is no program that ran before, whether its records were read or not.
     """
+    if failures and not progress.steps and failures[0].marker.id == "missing_program":
+        return failures[0] if ran() else None
     if not failures or len(progress.steps) < 2 or min(s.at for s in failures) < progress.steps[-1]:
         return None
     cause = failures[0]

@@ -166,6 +166,14 @@ def test_a_trainer_without_an_end_line_is_not_truncated() -> None:
     assert (reason(document), document["checks"]["completed"]) == ("truncated", False)
 
 
+@pytest.mark.parametrize(
+    ("shown", "reason"), [("module {0:b} is loaded: no\n", "import_error"), ("answers: {}/30 [00:10<52:58, 1.63s/it]\n", None)]
+)
+def test_what_a_shell_does_not_find_is_no_program_that_ran(shown: str, reason: str | None) -> None:
+    document = receipt_of("".join(map(shown.format, range(1, 31))) + "tools/run.sh: line 19: d: command not found\n")
+    assert (document["failure"] and document["failure"]["reason"]) == reason
+
+
 def test_no_grammar_match() -> None:
     document = receipt_of("hello\nworld\n")
     assert document["failure"] is None
