@@ -170,7 +170,7 @@ def begins_program(lines: Mapping[int, bytes], last: int, until: int) -> bool:
 
 
 def begins_again(lines: Mapping[int, bytes], last: int, since: int = 0) -> float:
-    """Return the first line after line ``last`` with the words of the log's first line, or infinity.
+    """Return the line after line ``last`` at which the log's first lines come again, up to the first with words; or infinity.
 
     ``lines``: see ``closes``. Words repeated between ``since`` and ``last`` do not count; names of scripts count as equal.
     """
@@ -179,7 +179,7 @@ def begins_again(lines: Mapping[int, bytes], last: int, since: int = 0) -> float
     found = (
         next((number for number, words in told if number > since and words == first), math.inf) if number <= last else math.inf
     )
-    return found if found > last else math.inf
+    return max(last + 1, found - number + min(lines)) if found > last else math.inf
 
 
 def words_of(text: bytes) -> list[tuple[bytes, ...]]:

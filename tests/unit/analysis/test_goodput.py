@@ -333,13 +333,13 @@ EPOCHS = [
         ([(0.0, "Test Epoch: 20 ..."), (70.0, "    ave: 95.5")], None, 1270.0),
         ([(70.0, "user@host:~$ python infer.py")], None, 1270.0),
         ([(70.0, "Training completed")], 70.0, 1200.0),
-        ([(0.0, "the model is in out/"), (9000.0, "Reading the images")], 0.0, 1200.0),  # of another start
+        ([(0.0, "the model is in out/"), (9000.0, "----"), (0.0, "Reading the images")], 0.0, 1200.0),  # another start
     ],
 )
 def test_time_in_which_unread_lines_show_work_is_neither_idle_nor_a_start(
     tmp_path: Path, lines: list[tuple[float, str]], idle: float | None, high: float
 ) -> None:
-    document = made(tmp_path, plain_lines([(0.0, "Reading the images"), *EPOCHS, *lines])).document
+    document = made(tmp_path, plain_lines([(0.0, "----"), (0.0, "Reading the images"), *EPOCHS, *lines])).document
     found = document["goodput"]
     assert document["summary"]["steps"]["record_count"] == 20
     assert (found["badput_s"]["initialization"], found["badput_s"]["idle"]) == (0.0, idle)
