@@ -35,7 +35,7 @@ MOST_LINES = 4000
 MOST_DIGITS = 19
 """Digits from which on a number counts nothing."""
 _COMMAND = compile_later(
-    rb"(?:[\w.@~:/()\[\] -]{0,80}[$#%>] |\++ )(?:\w{1,60}=\S{0,200} ){0,20}(?:\S{0,80}/)?"
+    rb"(?:[\w.@~:/\\()\[\] -]{0,200}[$#%>] |\++ )(?:\w{1,60}=\S{0,200} ){0,20}(?:\S{0,80}/)?"
     rb"(?:python[\d.]{0,5}|torchrun|accelerate|deepspeed|srun|mpirun|bash|sh) \S"
 )
 _TRACEBACK = b"Traceback (most recent call last):"

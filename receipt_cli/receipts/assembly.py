@@ -39,7 +39,7 @@ def withhold(document: dict[str, Any]) -> None:
             *way, name = split_pointer(field)
             place = value_at(document, way)
             if isinstance(place, dict) and name in place:
-                if way[-1] in ("metrics", "other_metrics"):
+                if way[-1:] in (["metrics"], ["other_metrics"]):
                     del place[name]
                 else:
                     place[name] = None
