@@ -11,7 +11,7 @@ from receipt_cli.authoring.lint_markers import lint_catalogue
 from receipt_cli.definitions.failure_markers import MARKERS_PATH, Category, Reason, Role, load_catalogue
 from receipt_cli.definitions.strict_yaml import read_yaml
 
-MAX_LITERALS = 220
+MAX_LITERALS = 235
 """One automaton finds them all in one pass; each is still a record to look at where it occurs."""
 
 
