@@ -75,8 +75,8 @@ def evaluate(
 def proves_no_step(phases: Sequence[Phase], ending: Ending, markers: Collection[str]) -> bool:
     """Return whether a log without step records or similar unread lines may prove that no step was taken.
 
-    The log must show how the run failed, and at most one evaluation, without a counter; none of its ``markers`` is printed after
-    a step, and no end line shows a figure of a training.
+    The log must show how the run failed. It may have one evaluation, if that has no counter. None of its ``markers`` may be one
+    that is printed after a step, and no end line may show a figure of a training.
     """
     ended = ending.died or ending.reason not in (None, TRUNCATED, *_NOTHING_FOUND)
     rows = [row for phase in phases for row in phase.evals]

@@ -385,7 +385,7 @@ def _members(name: str, value: Any) -> frozenset[int]:
 
 
 def _pick(members: frozenset[int], unlike: str) -> str:
-    """Return a character of the set ``members``, a letter or digit first, and if possible none of ``unlike``."""
+    """Return a character of ``members``: a letter or digit if there is one, and one outside ``unlike`` if there is one."""
     for letter in _COMMON:
         if ord(letter) in members and letter not in unlike:
             return letter

@@ -26,7 +26,7 @@ from receipt_cli.patterns import compile_later
 
 Figures = Mapping[str, float]
 JUMP = "jump"
-"""The event of records whose counter is far ahead; ``PASTED`` is that of those whose counter goes back for a while."""
+"""The event of records whose counter is far ahead. The event ``PASTED`` is for a counter that goes back for a while."""
 FEWEST = 3
 """Fewest records whose distances show a stride."""
 FAR = 10

@@ -64,11 +64,14 @@ def withhold_models(events: EventTable, phases: Sequence[Phase]) -> list[Problem
     In a log of several runs a line between two of them is about either: a program may print its model after its training.
     """
     found: list[Problem] = []
-    steps = [int(line) for phase in phases if phase.steps for line in (phase.steps.line.min(), phase.steps.line.max())]
-    said = [row for row in events.of_sources(lambda source: source.speaks) if steps]
+    spans = [phase.steps.line_span for phase in phases if phase.steps]
+    if not spans:
+        return found
+    first, last = min(first for first, _ in spans), max(last for _, last in spans)
+    said = [*events.of_sources(lambda source: source.speaks)]
     for name, field in _MODEL.items():
-        ahead = [row for row in said if name in row.facts and row.line < min(steps)]
-        behind = [row for row in said if name in row.facts and row.line > max(steps)]
+        ahead = [row for row in said if name in row.facts and row.line < first]
+        behind = [row for row in said if name in row.facts and row.line > last]
         if ahead and behind and (one := ahead[0].facts[name]) != (other := behind[-1].facts[name]):
             for phase in phases:
                 phase.facts.pop(name, None)

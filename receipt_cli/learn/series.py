@@ -411,7 +411,7 @@ def _in_sections(reading: Reading) -> bool:
 
 
 ODD = 8
-"""One in so many epochs may have a record too many (a copy) or too few (a torn line)."""
+"""Of this many epochs, one may have an additional record (a copy) or lack a record (a torn line)."""
 
 
 def _count_unheralded(reading: Reading) -> Counter | None:
