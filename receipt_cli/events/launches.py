@@ -56,9 +56,10 @@ PROGRAM_BEGINS = ("generic", "program_begins")
 class Launch(NamedTuple):
     """One run of the log: its events, from position ``start`` to ``end`` (exclusive), and the line that begins it.
 
-    ``apart``: it shares no banner with the run before; starts in a loop share one. ``doubtful``: the line of its first step if
-    only the records show that it is another run. ``contested``: the lines of its steps that begin anew if little indicates that
-    the program was started again. ``banners``: positions in the log (ascending) of steps after a long banner that no rule reads.
+    ``apart``: it shares no banner with the run before. Starts in a loop, and without a logged start, share one. ``doubtful``: the
+    line of its first step if only the records show that it is another run. ``contested``: the lines of its steps that begin anew
+    if little indicates that the program was started again. ``banners``: positions in the log (ascending) of steps after a long
+    banner that no rule reads.
     """
 
     events: EventTable
@@ -77,7 +78,7 @@ def split_launches(
     """Return the runs of a log in log order, at least one, each with its events.
 
     ``banners``: positions in the log of step records after a banner that no rule reads, and whether it is long. If a start in a
-    loop (a fold) has no banner of its own, the banner before it counts.
+    loop (a fold), or one that only its records show, has no banner of its own, the banner before it counts.
     """
     cuts, signs, contested = _cuts_of(events, body, catalogue, banners)
     launches: list[Launch] = []
@@ -89,7 +90,7 @@ def split_launches(
         last_at = events[end].at if end < len(events) else END
         sign = signs.get(begin)
         # records without a number are learned from all launches: those of one may be too few
-        apart = sign != UNNUMBERED and (bool(introduced) or not banner or sign != FOLD)
+        apart = sign != UNNUMBERED and (bool(introduced) or not banner or sign not in (FOLD, DOUBT))
         doubtful = events[begin].line if sign == DOUBT and not _outdoes(mine, before) else None
         own = mine if apart else banner.with_(mine)
         against = tuple(events[at].line for at in contested if begin <= at < end)

@@ -181,6 +181,12 @@ def test_a_fold_goes_by_the_banner_before_the_first(toy_receipt: Receipt) -> Non
     assert document["summary"]["parameter_count"] == 1000
 
 
+def test_a_run_without_a_logged_start_goes_by_the_banner_before(toy_receipt: Receipt) -> None:
+    document = toy_receipt(BANNER + steps(range(9)) + steps(range(9), loss=9.5))
+    assert launches(document) == (2, 2, 12)
+    assert document["summary"]["parameter_count"] == 1000
+
+
 def every(tmp_path: Path, log: str, **request: Any) -> list[dict[str, Any]]:
     path = tmp_path / "queue.log"
     path.write_text(log)
