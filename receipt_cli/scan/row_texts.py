@@ -138,13 +138,15 @@ class RowTexts:
         self.which.extend(self._ours(Cells.read("q", which), forms))
 
     def _ours(self, which: Cells[int], forms: list[str]) -> Cells[int]:
-        """Return the numbers of forms in this table; ``which`` are their numbers in ``forms``, the list of another table."""
-        shared = min(len(forms), len(self.forms))
-        alike = self.forms[:shared] == forms[:shared]
-        ours = array("q", map(self._number, forms[shared:] if alike else forms))
-        if alike:
-            return which
-        return Cells.of(np.frombuffer(ours, np.int64)[which.whole()])
+        """Return the numbers of forms in this table; ``which`` are their numbers in ``forms``, the list of another table.
+        That list may have forms of no text, of logs read before: they get no number here."""
+        numbers = which.whole()
+        first = np.full(len(forms), len(numbers))
+        first[numbers[::-1]] = np.arange(len(numbers))[::-1]
+        used = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(numbers))]
+        ours = np.zeros(len(forms), np.int64)
+        ours[used] = [self._number(forms[number]) for number in used.tolist()]
+        return which if (ours[used] == used).all() else Cells.of(ours[numbers])
 
     def _number(self, form: str) -> int:
         number = self._known.setdefault(form, len(self.forms))

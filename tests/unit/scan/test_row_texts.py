@@ -1,6 +1,7 @@
 """Texts as forms and digits: each comes back as it was, however the columns were merged."""
 
 import pickle
+from array import array
 from unittest.mock import patch
 
 import pytest
@@ -36,6 +37,13 @@ def test_pieces_merge(left: list[str], right: list[str]) -> None:
     merged.extend(column_of(right), 100)
     assert merged.values == [*left, *right]
     assert list(merged.rows) == [*range(len(left)), *range(100, 100 + len(right))]
+
+
+def test_forms_are_those_of_the_texts() -> None:
+    """An engine that is kept for many logs hands over the forms of all of them."""
+    column = RowTexts()
+    column.extend_bytes(array("q", [0, 1, 2]).tobytes(), array("q", [3, 1, 3]).tobytes(), ["of another log", "b", "c", "d"])
+    assert (column.forms, column.values) == (["d", "b"], ["d", "b", "d"])
 
 
 @given(st.lists(TEXTS, min_size=1))
