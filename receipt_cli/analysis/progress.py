@@ -110,12 +110,13 @@ def step_times(
     phase: Phase, records: Records, series: Series, printed: Statistic | None, grain: float | None
 ) -> StepTimes | None:
     """Return the spread of step times: printed in steady records, else between the ``records`` that stand; None if unknown.
+    Between records without a step any number of steps may lie.
 
     ``grain``: possible error of timestamps [s], None if they prove nothing. Gaps with an evaluation or checkpoint are left out.
     """
     if printed is not None:
         return None if printed.definition in CUMULATIVE else _spread("printed", series.steady(TIME))
-    if grain is None or not are_countable(phase):
+    if grain is None or not records.numbered or not are_countable(phase):
         return None
     lengths, times = paces(records, place(marks_of(phase, 0), records))
     median = exact_median(lengths)

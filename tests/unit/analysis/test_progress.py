@@ -109,6 +109,14 @@ def test_the_tail_of_the_step_times() -> None:
     assert found["p99_s"] > 0.6 and found["mad_s"] == 0.0
 
 
+def test_records_without_a_step_have_no_step_times() -> None:
+    """Ten batches lie between two of these records."""
+    places = [(epoch, batch) for epoch in (1, 2, 3) for batch in range(0, 50, 10)]
+    log = [f"2026-05-01 10:{n:02d}:00 INFO Epoch {e} | iter {b} | loss {3 - n / 9:.4f}\n" for n, (e, b) in enumerate(places)]
+    summary = receipt_of("".join(log))["summary"]
+    assert (summary["steps"]["record_count"], summary["step_times"]) == (15, None)
+
+
 def test_quantiles_are_those_of_numpy() -> None:
     values = [float(i * 7919 % 1009) for i in range(2000)]
     shares = (0.0, 0.05, 0.5, 0.99, 1.0)
