@@ -164,9 +164,9 @@ def _counts_on(before: bytes, text: bytes) -> bool:
 def part_failed_starts(
     launches: list[Launch], body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]
 ) -> list[Launch]:
-    """Return the launches of a log; each start that failed before the first step is a launch of its own.
+    """Return the launches of a log; each start that failed or was stopped before the first step is a launch of its own.
 
-    After a failure, a start must print the opening of the log again, and ``OF_START`` of the kinds of lines before the first
+    After that, a start must print the opening of the log again, and ``OF_START`` of the kinds of lines before the first
     failure (all of them if they are few); or a command is printed there. If a launcher reports a restart, or several processes
     print, no launch begins.
     """
@@ -181,7 +181,7 @@ def part_failed_starts(
         for line, at, form, rank in zip(found.line, found.at, found.form, found.rank, strict=True)
         if form != MENTIONED and line < limit
     )
-    failures = sorted({line for line, _, role, _ in hits if role in ("cause", "error")})
+    failures = sorted({line for line, _, role, _ in hits if role in ("cause", "stop", "error")})
     source, first = joined(streams[0].parts), min((line for line, *_ in hits), default=0)
     if not failures or any(role == "restart" for _, _, role, _ in hits) or len(streams) > 1:
         return launches
@@ -203,8 +203,8 @@ def part_failed_starts(
         return launches
     begins = [whole.line]
     for line, (shape, text) in enumerate(zip(shapes, lines, strict=True), source.lines_before + 1):
-        if not any(begins[-1] <= failure < line for failure in failures):
-            continue
+        if not any(begins[-1] <= failure < line for failure in failures) or (limit < first_step and line > failures[-1]):
+            continue  # nothing failed since, or the next launch begins with this line
         until = next((failure for failure in failures if failure >= line), source.lines_before + len(lines) + 1)
         recurring = head & {*shapes[line - 1 - source.lines_before : until - 1 - source.lines_before]}
         common = shape == opening and len(recurring) >= min(len(head), max(COMMON, OF_START * len(head)))

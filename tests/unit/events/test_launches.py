@@ -244,6 +244,7 @@ HEAD, FAILURE = failed_start(1)[: failed_start(1).index("Traceback")], failed_st
     ("log", "lines"),
     [
         (failed_start(1) + failed_start(2) + failed_start(3, "RuntimeError: no data"), [11, 22, 33]),
+        (failed_start(1, KILLED.strip()) + failed_start(2, KILLED.strip()), [11, 22]),
         (failed_start(1) + "\n$ python train.py\n" + failed_start(2), [11, 24]),
         ("module load cuda\nnode7\n" + failed_start(1) + failed_start(2), [13, 24]),  # of the shell that started it
         (
