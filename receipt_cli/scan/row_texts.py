@@ -6,7 +6,6 @@ A table or block prints few forms and many numbers, and columns of numbers are s
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
