@@ -64,7 +64,7 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     metrics = _metrics(shape, names, roles, counter, vocabulary)
     if counter.mode == EPOCHS and not metrics:
         metrics = _figures(shape, names, counter, vocabulary)
-    metrics = metrics or _values(shape, names, counter)
+    metrics = _without_led(metrics, names, vocabulary) or _values(shape, names, counter)
     if counter.mode == ABSENT and any(role.kind == LOSS for role in metrics.values()):
         counter = count_by_bar(shape) or counter
     kinds = {role.kind for role in metrics.values()}
@@ -78,6 +78,15 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     doubts = (*again, *(("quoted",) if _is_quoted(shape, counter, metrics) else ()))
     rivals = _rivals(shape, names, roles, metrics, vocabulary)
     return Reading(shape, vocabulary, names, counter, metrics, evaluation, bar, glued, doubts, graded=graded, rivals=rivals)
+
+
+def _without_led(metrics: dict[int, Role], names: list[Name], vocabulary: Vocabulary) -> dict[int, Role]:
+    """Return the metrics but for losses behind that of an evaluation, unless one is called that of training: all are the
+    evaluation's (``evaluating batch loss: 0.19; avg_loss: 2.29``)."""
+    losses = [at for at, role in metrics.items() if role.kind == LOSS]
+    first = min((at for at, role in metrics.items() if role.kind == VALIDATION_LOSS), default=len(names))
+    told = any(at < first or not vocabulary.training.isdisjoint(names[at].spelled) for at in losses)
+    return {at: role for at, role in metrics.items() if told or at not in losses}
 
 
 def _rivals(

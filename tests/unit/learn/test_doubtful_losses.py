@@ -144,3 +144,8 @@ def test_nor_is_one_that_counts_nothing(label: str) -> None:
     assert not [
         name for name in (summary or {"other_metrics": {}})["other_metrics"] if name.startswith(("loss", "acc", "critic"))
     ]
+
+
+def test_a_loss_behind_that_of_an_evaluation_is_of_the_evaluation() -> None:
+    lines, _ = printed(lambda n, x: f"Epoch {n}, evaluating batch loss: {x()}; avg_loss: {x()}")
+    assert "loss" not in (read(lines) or {"metrics": {}})["metrics"]
