@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -28,7 +29,7 @@ FEW = 4
 """Before the first line of the program, ``COMMON`` kinds of lines and one in ``FEW`` of all may stand."""
 OF_START = 0.4
 """Share of the kinds of lines before a first failure, from the first line of the program on, that must come again."""
-MOST_STARTS = 100
+MOST_STARTS = 1000
 """Most restarts of steps that are compared: a log with more is of several processes, or of a loop."""
 MOST_LINES = 4000
 """Most lines before a first step that are compared: the nearest ones."""
@@ -42,11 +43,13 @@ _TRACEBACK = b"Traceback (most recent call last):"
 _ERROR = compile_later(rb"\b(?:ERROR|CRITICAL|FATAL)\b")
 _DIGITS = compile_later(rb"\d+")
 _LETTER = compile_later(rb"[^\W\d_]")
+_EPOCH = compile_later(rb"(?i)\W{0,9}(?:\w{1,9}\W)?epoch[^\w/]{0,5}\d")
+"""A heading of an epoch, from the start of its line on."""
 
 
-def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, bool]:
+def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, bool | None]:
     """Return the positions in the log of steps that begin anew after most lines before the first step have come again, and
-    whether these are many.
+    whether these are many; None where a heading counts the next epoch instead, so that no program was started.
 
     Steps begin anew if they go back; steps without a number, if their loss does. The log is read again for this, unless several
     processes wrote it. Raises ``InputError``.
@@ -54,26 +57,41 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, boo
     steps = events.where(events.by_source(lambda source: source.is_step))
     placed = steps.where(not_nan(steps.positions))
     least = SHORT
-    anew = _falls(placed, least)
+    anew = _falls(placed, 1)
     if not len(placed):
         placed, anew, least = steps, _losses_back(steps), 1
     if not (len(anew) or least == 1) or len(anew) > MOST_STARTS or len(placed) < 2 or len(streams) > 1:
         return {}
     source = joined(streams[0].parts)
     begin = source.lines_before, placed[0].line - 1
-    again = source.reopen() if begin[1] - begin[0] >= least else None
+    again = source.reopen() if begin[1] > begin[0] else None
     if again is None:
         return {}
     backs = list(zip(placed.line[anew - 1].tolist(), placed.line[anew].tolist(), placed.at[anew].tolist(), strict=True))
     first, *others = _lines_of(again, [begin, *((before, line - 1) for before, line, _ in backs)])
-    head, texts = frozenset(filter(None, _shapes(first))), _banner(_texts(first))
-    after = [(at, lines) for (_, _, at), lines in zip(backs, others, strict=False)]
+    head, texts = frozenset(filter(None, _shapes(first))), _banner(_texts(first)) if len(first) >= least else []
+    after = [(at, lines) for (_, _, at), lines in zip(backs, others, strict=False) if len(lines) >= least]
     long = {at for at, lines in after if len(head.intersection(_shapes(lines))) >= max(COMMON, len(head) / 2)}
-    found = {at: at in long for at, lines in after if at in long or _come_again(texts, _texts(lines), least)}
+    found: dict[int, bool | None] = {
+        at: at in long for at, lines in after if at in long or _come_again(texts, _texts(lines), least)
+    }
+    if least > 1:
+        goes_on = (at for (_, _, at), inner in zip(backs, _next_epochs([first, *others]), strict=True) if inner)
+        found |= {at: None for at in goes_on if at not in found}
     if texts and (least == 1 or any(at not in found and texts[0] in _texts(lines) for at, lines in after)):
-        opened = _opened(placed.line, _lines_with(source.reopen(), texts[0]), None if least == 1 else anew)
+        far = np.flatnonzero(np.isin(placed.at, [at for at, _ in after]))
+        opened = _opened(placed.line, _lines_with(source.reopen(), texts[0]), None if least == 1 else far)
         found |= {at: False for at in placed.at[opened].tolist() if at not in found}
     return found
+
+
+def _next_epochs(stretches: Sequence[Sequence[bytes]]) -> list[bool]:
+    """Return for each but the first of some stretches of lines, each before a first step, whether its last heading counts the
+    epoch after that of the stretch before."""
+    headings = [next((text for text in reversed(_texts(lines)) if _EPOCH.match(text)), b"") for lines in stretches]
+    forms = [_DIGITS.sub(b"0", heading) for heading in headings]
+    pairs = zip(pairwise(forms), pairwise(headings), strict=True)
+    return [form == other and _counts_on(*heads) for (form, other), heads in pairs]
 
 
 def _opened(lines: Integers, openings: Integers, anew: Integers | None) -> Integers:

@@ -36,7 +36,7 @@ BANNER = 4
 """Twice the fewest kinds of header lines of a banner."""
 FOLD, DOUBT, UNNUMBERED = "fold", "doubt", "unnumbered"
 """Kinds of launches: one of many starts in a loop, one that only its records show, or one whose records have no number."""
-NO_BANNERS: Mapping[int, bool] = MappingProxyType({})
+NO_BANNERS: Mapping[int, bool | None] = MappingProxyType({})
 MEMORY = "cuda_oom"
 """The reason of a failure that a program may catch to begin anew with a smaller batch."""
 DAY = 86400
@@ -73,7 +73,7 @@ class Launch(NamedTuple):
 
 
 def split_launches(
-    events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Mapping[int, bool] = NO_BANNERS
+    events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Mapping[int, bool | None] = NO_BANNERS
 ) -> list[Launch]:
     """Return the runs of a log in log order, at least one, each with its events.
 
@@ -118,7 +118,7 @@ def _places(events: EventTable) -> Floats:
 
 
 def _cuts_of(
-    events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Mapping[int, bool]
+    events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Mapping[int, bool | None]
 ) -> tuple[list[int], dict[int, str], list[int]]:
     """Return the rows that begin another launch; by row ``FOLD`` or ``DOUBT``, if it is one of these; and the contested rows.
 
@@ -162,7 +162,7 @@ class _Walk:
     """Finds where another launch begins, in one pass over the events.
     A step record that goes on from the record before it changes nothing: it is not looked at."""
 
-    def __init__(self, events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Mapping[int, bool]) -> None:
+    def __init__(self, events: EventTable, body: SegmentBody, catalogue: Catalogue, banners: Mapping[int, bool | None]) -> None:
         self.events = events
         self.banners = banners
         found = catalogue.among(body.markers)
@@ -318,6 +318,9 @@ class _Walk:
         """Return the row at which the launch of this step record begins, None if it is the running one."""
         if index in self.named:
             return self._boundary(index)
+        if self.banners.get(event.at, True) is None:
+            self.contested.append(index)
+            return self._decided(another=False)
         own, tracks = self.starts.key(index), self._tracks(index)
         track = tracks.get(own)
         introduced = self.pending is not None and (bool(self.banner) or len(self.pending_rules) > 1)

@@ -81,11 +81,14 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
 
 
 def _without_led(metrics: dict[int, Role], names: list[Name], vocabulary: Vocabulary) -> dict[int, Role]:
-    """Return the metrics but for losses behind that of an evaluation, unless one is called that of training: all are the
-    evaluation's (``evaluating batch loss: 0.19; avg_loss: 2.29``)."""
+    """Return the metrics but for losses behind that of an evaluation: ``evaluating batch loss: 0.19; avg_loss: 2.29``.
+    They are of training if one is called so, or as that of the evaluation: ``v_loss 4.59  loss 5.36``."""
     losses = [at for at, role in metrics.items() if role.kind == LOSS]
     first = min((at for at, role in metrics.items() if role.kind == VALIDATION_LOSS), default=len(names))
-    told = any(at < first or not vocabulary.training.isdisjoint(names[at].spelled) for at in losses)
+    told = any(
+        at < first or {*names[at].spelled} <= {*names[first].spelled} or not vocabulary.training.isdisjoint(names[at].spelled)
+        for at in losses
+    )
     return {at: role for at, role in metrics.items() if told or at not in losses}
 
 

@@ -187,6 +187,13 @@ def test_a_run_without_a_logged_start_goes_by_the_banner_before(toy_receipt: Rec
     assert document["summary"]["parameter_count"] == 1000
 
 
+@pytest.mark.parametrize("heading", ["Epoch {}/3", "---- epoch {} ----", "Start Epoch [{}]"])
+def test_a_heading_that_counts_the_next_epoch_begins_no_run(heading: str, toy_receipt: Receipt) -> None:
+    log = "".join(f"{heading.format(n)}\n{steps(range(6), loss=3 - n / 9, plan='/6')}" for n in (1, 2, 3))
+    assert "launches" not in toy_receipt(log)["derivation"]
+    assert launches(toy_receipt(log + log))[:2] == (2, 2)
+
+
 def every(tmp_path: Path, log: str, **request: Any) -> list[dict[str, Any]]:
     path = tmp_path / "queue.log"
     path.write_text(log)
