@@ -107,11 +107,12 @@ class _Entry:
 
     @property
     def single(self) -> str:
-        """``once`` or ``constant`` if one value says all, else empty."""
+        """``once`` or ``constant`` if one value says all, else empty; a value that was withheld may be another one."""
         known = {value for value in self.values.values() if value is not None}
         if len(known) != 1 or self.nonfinite:
             return ""
-        return "once" if whole(self.statistics, "record_count") == 1 else "constant"
+        kind = "once" if whole(self.statistics, "record_count") == 1 else "constant"
+        return kind if kind == "once" or None not in (self.values["min"], self.values["max"]) else ""
 
 
 def write_metrics(

@@ -337,6 +337,13 @@ def test_what_never_changes_has_a_line_and_no_row() -> None:
     assert lines[3:] == ["  constant  loss scale 65536", "  once      samples 512 samples/s"]
 
 
+def test_one_known_value_of_several_is_no_constant() -> None:
+    """The values beside it are withheld: any of them may be another."""
+    accuracy = {**statistic("all", *[0.5822] * 6), **dict.fromkeys(("last", "min", "max", "mean", "median"))}
+    text = shown({"summary": {"metrics": {"val_accuracy": accuracy}}}, 80)
+    assert "0.5822" in text and "constant" not in text
+
+
 def test_a_series_that_is_partly_not_finite_says_so() -> None:
     summary = {"metrics": {"loss": statistic("all", 1.0, 9.0, 1.0, 9.0, 5.0, 5.0, nonfinite_count=1)}}
     assert "▁█×" in shown({"summary": summary}, 100, series={"loss": [1.0, 9.0, math.nan]})
