@@ -149,3 +149,8 @@ def test_nor_is_one_that_counts_nothing(label: str) -> None:
 def test_a_loss_behind_that_of_an_evaluation_is_of_the_evaluation() -> None:
     lines, _ = printed(lambda n, x: f"Epoch {n}, evaluating batch loss: {x()}; avg_loss: {x()}")
     assert "loss" not in (read(lines) or {"metrics": {}})["metrics"]
+
+
+def test_the_unit_of_a_number_is_not_the_name_of_the_next() -> None:
+    lines, _ = printed(lambda n, x: f"train Step {n} metrics: loss: {x()} ({x()} Img/s / 0.0{n + 10} IOs / 0.04 (Step)(s))")
+    assert "img_s" not in read(lines)["other_metrics"]
