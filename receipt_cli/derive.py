@@ -358,6 +358,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         spent=lambda: spends_patience(first_and_last(), last),
         started=started,
         ran=lambda: not shows_no_figure(reading.gathered.streams, log.size_bytes),
+        above=lambda line: first_and_last().get(line - 1, b""),
         unread_after=bool(going_on) or (unread and final is None),
     )  # fmt: skip
     if options.job is not None:
@@ -425,7 +426,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     lost = any(problem.kind in DOUBTS and _OF_LOSS.search(field) for problem in own for field in problem.fields)
     lost = lost or omissions.unread_losses(body.doubts, read_by)
     cut = at_end[-1][0] if at_end and not reading.gathered.tail(None)[0].endswith(b"\n") else None
-    checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost, cut=cut)
+    checks = evaluate(phases, summaries, ending, stepless=stepless, unread_losses=lost, cut=cut, shown=first_and_last)
     metric_lines = tuple(safe_text(text, 120) for _, text in body.metric_like.first)
     own += going_on
     own += no_step_recognised(checks, reading.lacks, metric_lines, len(summaries))

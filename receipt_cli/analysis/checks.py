@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from receipt_cli.analysis.failure import Ending
@@ -48,11 +48,12 @@ def evaluate(
     stepless: bool = False,
     unread_losses: bool = False,
     cut: int | None = None,
+    shown: Callable[[], Mapping[int, bytes]] = dict,
 ) -> Checks:
     """Return all checks, the four core ones first.
 
     ``stepless``: the log proves that no step was taken. ``unread_losses``: a loss was printed but not read. ``cut``: the last
-    line, if it has no end.
+    line, if it has no end. ``shown`` returns the first and last lines of the log.
     """
     losses = [s.metrics[name] for s in summaries for name in LOSSES if name in s.metrics]
     infinite = any(loss.nonfinite_count for loss in losses)
@@ -64,7 +65,7 @@ def evaluate(
         "finite_losses": False if infinite else True if losses and not unread_losses else None,
         "zero_exit_code": died if ending.exit_code is None else ending.exit_code == 0,
         "has_steps": True if any(phase.steps for phase in phases) else False if stepless else None,
-        "no_oom": _no_oom(ending, cut),
+        "no_oom": _no_oom(ending, cut, shown),
         "steps_monotonic": not any(s.restart_count for s in planned) if planned else None,
         "completed": ending.completed,
         "mfu_plausible": max(mfu) <= 1 if mfu else None,
@@ -136,7 +137,7 @@ def deciding_lines(
     return {name: lines.get(name) for name, value in checks.items() if value is not None}
 
 
-def _no_oom(ending: Ending, cut: int | None) -> bool | None:
+def _no_oom(ending: Ending, cut: int | None, shown: Callable[[], Mapping[int, bytes]]) -> bool | None:
     if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.matches):
         return False
     if ending.completed or ending.exit_code == 0:
@@ -144,6 +145,8 @@ def _no_oom(ending: Ending, cut: int | None) -> bool | None:
     if not ending.died or ending.reason in _BLIND or ending.unnamed:
         return None
     if cut is not None and ending.line_number == cut - 1:  # the line behind an error may say what it was
+        return None
+    if ending.category == "unknown" and any(b"out of memory" in line.lower() for line in shown().values()):
         return None
     errors = (ending.message or "", *(s.message for s in ending.matches if s.open))
     return None if any(_ALLOCATION.search(error) for error in errors) else True

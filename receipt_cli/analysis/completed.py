@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
+import numpy as np
+
 from receipt_cli.events.banners import is_command
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.table import EventTable, not_nan, numbered_steps
@@ -77,16 +79,33 @@ class Distance(NamedTuple):
 
 
 def distance(phase: Phase) -> Distance | None:
-    """Return how far a phase is from its plan; None without a plan or without step numbers: unread steps prove nothing."""
+    """Return how far a phase is from its plan; None without a plan or without step numbers: unread steps prove nothing.
+
+    If no record has a step, those of the checkpoints count.
+    """
     planned = phase.planned
     numbered = numbered_steps(phase.steps)
     steps = [int(step) for step in numbered[-3:]]
+    if planned is not None and not steps and phase.steps:
+        return _by_checkpoints(phase, planned)
     if planned is None or not steps:
         return None
     begin = int(min(piece.min() for piece in pieces(numbered)))
     last_at = planned - (begin == 0) + (begin == 1 and first_epoch(phase))
     strides = [after - before for before, after in pairwise(steps) if after > before]
     return Distance(steps[-1], planned, last_at - steps[-1], max(strides, default=1), begin)
+
+
+def _by_checkpoints(phase: Phase, planned: int) -> Distance | None:
+    """Return the distance by the steps of the checkpoints and the number of records before and after the last of them."""
+    saved = [row for row in phase.standalone_events if row.rule.event == "checkpoint" and row.step]
+    before = int(np.searchsorted(phase.steps.at, saved[-1].at)) if saved else 0
+    if not before:
+        return None
+    step = saved[-1].step or 0
+    behind = math.ceil(step * (len(phase.steps) - before) / before)
+    stride = max(step - (saved[-2].step or 0) if len(saved) > 1 else step, behind)
+    return Distance(step, planned, planned - step, stride + behind, 0)
 
 
 def reached_plan(phase: Phase) -> bool:

@@ -98,15 +98,17 @@ def judge(
     unread_after: bool = False,
     started: Callable[[int], bool] | None = None,
     ran: Callable[[], bool] = bool,
+    above: Callable[[int], bytes] = bytes,
 ) -> Ending:
     """Return how the run ended. ``exit_code`` is the one the caller knows, or None.
 
     Without ``whole`` the log lacks output at its end and cannot prove completion. With ``running`` the job may go on after the
     log, so a missing end or step is no failure. ``closing`` returns whether new text follows the last record, ``spent`` whether a
     counter of early stopping reached its limit there, ``started`` whether another program begins between the last record and a
-    line, ``ran`` whether unread lines show that a program ran. ``unread_after``: unread training records follow the last record.
+    line, ``ran`` whether unread lines show that a program ran, ``above`` the line before one.
+    ``unread_after``: unread training records follow the last record.
     """
-    progress = Progress(body, catalogue, phases, exit_code)
+    progress = Progress(body, catalogue, phases, exit_code, above)
     matches = [s for m in catalogue.among(body.markers) if m.role != "detail" and (s := _match(m, body, progress)) is not None]
     codes = [s for s in matches if s.marker.role == "exit_code" and s.open and s.exit_code]
     failures = sorted(

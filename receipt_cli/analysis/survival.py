@@ -25,7 +25,7 @@ from receipt_cli.events.phases import Phase
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import QUIET_RECORDS
 from receipt_cli.records.envelope import NO_RANK
-from receipt_cli.records.place import ACTOR, LOGGED, MENTIONED, PRINTED
+from receipt_cli.records.place import ACTOR, HANDLED, LOGGED, MENTIONED, PRINTED
 from receipt_cli.scan.columns import POSITION_BITS, place
 from receipt_cli.scan.segment import Hits, SegmentBody
 
@@ -168,10 +168,12 @@ LOGGING_BLOCK = 60
 LAST_WORDS = 5
 """Most records that a process prints after a fatal logged error: that it stops, and where its files are."""
 WORKER_WORDS = 2
-"""``LAST_WORDS`` of a Ray worker, whose death its driver reports."""
+"""``LAST_WORDS`` of a Ray worker, whose death its driver reports, and of a handler that prints its error itself."""
 STRIDES = 3
 """Longest gap to the next step record, in usual gaps."""
 _TOP = compile_later(r'File "([^"]{1,300}\.py)", line \d{1,7}, in <module>')
+_REPORT = compile_later(rb"^.{0,60}\b(?:WARNING|ERROR|CRITICAL|FATAL)\b")
+"""The head of a line with which a logger reports an exception: Python prints the traceback below it."""
 _BARE = compile_later(r'File "([^"]{1,300}\.py)", line \d{1,7}')
 _JOB = compile_later(r"\*\*\* JOB (\d{1,12}) ON \S")
 
@@ -179,7 +181,11 @@ _JOB = compile_later(r"\*\*\* JOB (\d{1,12}) ON \S")
 class Progress:
     """Evidence of progress: positions of steps, of new attempts and of proofs of completion."""
 
-    def __init__(self, body: SegmentBody, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None) -> None:
+    def __init__(
+        self, body: SegmentBody, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None,
+        above: Callable[[int], bytes] = bytes,
+    ) -> None:  # fmt: skip
+        """``above`` returns the line before a line, empty if it is not kept."""
         places = [p.every.at for p in phases]  # once each, even if repeated
         self.steps = (places[0] if len(places) == 1 else np.sort(np.concatenate([np.empty(0, np.int64), *places]))).data
         by_epoch = (p.steps.of_sources(lambda source: source.rule.counts == "epoch").at for p in phases)
@@ -210,6 +216,8 @@ class Progress:
         stated = (text for hits in stating for text in hits.texts)
         self.bad_code = max((at for at, _, code in stated if code and self.forms.get(at) != MENTIONED), default=-1)
         self.heads = body.markers[HEAD].at if HEAD in body.markers else array("q")
+        self._body, self._above = body, above
+        self._errors = [at for role, hits in found if role in ("cause", "error") for at in hits.at]
         self._empty = body.copied
         every = body.markers.values() if body.copied else ()
         self._lines = {at: line for hits in every for at, line in zip(hits.at, hits.line, strict=True)}
@@ -254,6 +262,8 @@ class Progress:
             return True
         if marker.role in ("error", "consequence") and self._of_logging(at):
             return True
+        if marker.role == "error" and self._reported(at):
+            return True
         later = len(self.steps) - bisect_right(self.steps, at)
         if marker.role in ("cause", "error") and self._only_logged(at):
             return True
@@ -268,10 +278,24 @@ class Progress:
         return ended or any(a > at for a in self.attempts) or later >= needed
 
     def _only_logged(self, at: int) -> bool:
-        """Return whether only a logger reported an error, the run went on, and nothing later confirms a failure."""
-        if self.form(at) != LOGGED or self.failed or max(self.bad_code, self.confirmed) > at:
+        """Return whether only a logger or a handler reported an error, the run went on, and nothing later confirms a failure."""
+        form = self.form(at)
+        if form not in (LOGGED, HANDLED) or self.failed or max(self.bad_code, self.confirmed) > at:
             return False
-        return self.records - self._ordinal(self.finishes[self._block(at)]) - 1 > LAST_WORDS or at < self.last_step
+        most = LAST_WORDS if form == LOGGED else WORKER_WORDS
+        return self.records - self._ordinal(self.finishes[self._block(at)]) - 1 > most or at < self.last_step
+
+    def _reported(self, at: int) -> bool:
+        """Return whether a logger's line heads the traceback of an error, and one of the same process that no logger heads
+        ends with an error later."""
+        here, hits = bisect_right(self.heads, at), self._body.markers
+        if not 0 < here < len(self.heads) or CHAINED in hits or _is_parallel(self._body, MANY_PROCESSES - {"child_failed"}):
+            return False
+        later = zip(self.heads[here - 1 :], hits[HEAD].line[here - 1 :], strict=True)
+        above = [(head, self._above(line)) for head, line in later]
+        own = next((head for head, line in above if line.strip() and not _REPORT.search(line)), FAR)  # a chained one has a blank
+        logged = _REPORT.search(above[0][1]) is not None and self._block(above[0][0]) == self._block(at)
+        return logged and any(error > own for error in self._errors)
 
     def _printed_on(self, at: int, later: int) -> bool:
         """Return whether the process that printed an error went on; ``later`` steps follow."""
@@ -316,6 +340,12 @@ class Progress:
         return begins, finishes
 
 
+def _is_parallel(body: SegmentBody, signs: Collection[str] = MANY_PROCESSES) -> bool:
+    """Return whether several processes, such as ranks, printed the log side by side; ``signs`` are markers of them."""
+    several = body.copied or any(rank != NO_RANK for found in body.markers.values() for rank in found.rank)
+    return bool(several or body.markers.keys() & signs)
+
+
 def _last_process(body: SegmentBody) -> int:
     """Return the end of the last but one of several successive processes of one script, or -1.
 
@@ -323,8 +353,7 @@ def _last_process(body: SegmentBody) -> int:
     rank may raise one. A Ctrl-C after an error stops the rest of the same job.
     """
     hits, frames = body.markers, body.markers.get(FRAME)
-    several = body.copied or any(rank != NO_RANK for found in hits.values() for rank in found.rank)
-    if frames is None or HEAD not in hits or several or MANY_PROCESSES & hits.keys():
+    if frames is None or HEAD not in hits or _is_parallel(body):
         return -1
     raised = sorted((at, text) for name in RAISED | STOPS if name in hits for at, text, _ in hits[name].texts)
     begun = list[tuple[int, str]]()

@@ -7,9 +7,9 @@ from functools import lru_cache
 from receipt_cli.patterns import compile_later
 from receipt_cli.records.envelope import starts
 
-PRINTED, LOGGED, ACTOR, MENTIONED = range(4)
+PRINTED, LOGGED, ACTOR, MENTIONED, HANDLED = range(5)
 """Forms of a text: directly after the heads of launchers; after a logger's level; after the head of a Ray worker, whose driver
-may survive it; and a word in a quotation, an option's help, a comment, a list or a key's value."""
+may survive it; a word in a quotation, an option's help, a comment, a list or a key's value; and after the words of a handler."""
 
 _LEVEL = compile_later(
     rb"(?<![A-Za-z_])(?:(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)(?![A-Za-z_])"
@@ -36,6 +36,7 @@ _OUTCOME = compile_later(
 """Keys that hold the outcome in JSON lines and descriptions of jobs."""
 _KEY = 16
 """Bytes before and after the text's start within which its key may be."""
+_HANDLER = compile_later(rb"(?i)\s{0,4}(?:error|failed|failure|exception)(?: [a-z]{2,20}){1,5}: {1,2}\Z")
 _REPEATED = compile_later(rb"(?:Error|Exception)\([bru]?['\"]\Z")
 _MEASURED = compile_later(rb"\d [KMGT]i?B\b|\d bytes\b")
 """An amount of memory, which a real memory error prints and help about it rarely does."""
@@ -70,13 +71,16 @@ def is_indented(record: bytes, start: int) -> bool:
 
 
 def form_of(record: bytes, start: int) -> int:
-    """Return the form of the text at ``start`` of a record: ``PRINTED``, ``LOGGED``, ``ACTOR`` or ``MENTIONED``."""
+    """Return the form of the text at ``start`` of a record: ``PRINTED``, ``LOGGED``, ``ACTOR``, ``MENTIONED`` or ``HANDLED``."""
     prefix = record[:start]
-    if _is_mentioned(record, max((at for at in starts(record) if at <= start), default=0), start):
+    begin = max((at for at in starts(record) if at <= start), default=0)
+    if _is_mentioned(record, begin, start):
         return MENTIONED
     if _RAY.search(prefix):
         return ACTOR
-    return LOGGED if _LEVEL.search(prefix) else PRINTED
+    if _LEVEL.search(prefix):
+        return LOGGED
+    return HANDLED if _HANDLER.match(record[begin:start]) else PRINTED
 
 
 def _is_mentioned(record: bytes, begin: int, start: int) -> bool:

@@ -218,6 +218,16 @@ def test_a_sentence_about_a_part_or_before_records_is_none(last: list[str]) -> N
     assert without_plan(*last)["checks"]["completed"] is None
 
 
+@pytest.mark.parametrize(("stop", "completed"), [(45, None), (170, True)])
+def test_an_end_line_far_before_the_plan_by_the_last_checkpoint_proves_no_end(stop: int, completed: bool | None) -> None:
+    lines = ["***** Running training *****", "  Total optimization steps = 1,700"]
+    for n in range(1, stop + 1):
+        lines.append(f"{{'loss': {2 / n:.4f}, 'grad_norm': 0.5, 'learning_rate': 1e-05, 'epoch': {n * 0.29:.2f}}}")
+        lines += [f"Saving model checkpoint to out/checkpoint-{n * 10}"] * (n % 10 == 0)
+    document = receipt_of([*lines, "Training completed. Do not forget to share your model on huggingface.co/models =)"])
+    assert (document["failure"], document["checks"]["completed"]) == (None, completed)
+
+
 @pytest.mark.parametrize("line", [*NOT_STOPPED, *NOT_DONE])
 def test_what_ends_no_training_leaves_the_end_open(line: str) -> None:
     document = ending(line)

@@ -211,6 +211,12 @@ def test_an_error_of_an_allocation_does_not_prove_that_memory_sufficed(error: st
     assert (reason(document), document["checks"]["no_oom"]) == ("traceback", no_oom)
 
 
+@pytest.mark.parametrize(("said", "no_oom"), [("status=2: out of memory", None), ("status=2: too late", True)])
+def test_an_unknown_cause_beside_words_of_memory_does_not_prove_that_it_sufficed(said: str, no_oom: bool | None) -> None:
+    document = toy_receipt(steps(0, 5) + f"alloc FAIL {said}\nstack traceback:\n\t[C]: in function 'Tensor'\n")
+    assert (document["failure"]["category"], document["checks"]["no_oom"]) == ("unknown", no_oom)
+
+
 def test_what_an_unknown_log_shows() -> None:
     document = receipt_of("hello\n" + OOM)
     assert (reason(document), document["failure"]["line_number"]) == ("cuda_oom", 2)

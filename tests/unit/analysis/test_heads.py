@@ -80,6 +80,7 @@ def test_each_ending_of_the_table_is_found(tmp_path: Path, head: str, ending: st
     assert table.verdict(head, ending, tmp_path) == ""
 
 
+HANDLED = ["Error loading model:  CUDA out of memory. Tried to allocate 1.50 GiB."]
 LOGGED = ["ERROR:root:Traceback (most recent call last):", *TRACEBACK[1:]]
 WORKER = [f"(CursorLoopWorker pid=57714) {line}" for line in TRACEBACK]
 REPORT = [
@@ -109,6 +110,9 @@ DEATH = ["ray.exceptions.RayTaskError(ValueError): ray::TaskRunner.run() (pid=54
         (REPORT, None),
         ([*REPORT, *REPORT], None),
         ([*REPORT, *ON, *TRACEBACK], "traceback"),
+        ([*HANDLED, *ON[:3]], None),
+        ([*HANDLED, *ON[:2]], "cuda_oom"),
+        ([*HANDLED, *ON[:3], "exited with code 1"], "cuda_oom"),
         ([*TRACEBACK, *ON], "traceback"),
         ([*TRACEBACK, *[f"line {n}" for n in range(250)]], "traceback"),
     ],
@@ -118,6 +122,21 @@ def test_what_a_logger_or_a_worker_prints_of_an_error_ends_nothing(end: list[str
     reason = (document["failure"] or {}).get("reason")
     assert reason == want if want else reason in (None, "truncated")
     assert want or document["checks"]["zero_exit_code"] is None
+
+
+@pytest.mark.parametrize(
+    ("head", "between", "want"),
+    [
+        ("[2026-02-03 04:05:06,120] [ERROR] [dl.native:88] no native library", ["which: no gcc"], "KeyError: 'dict'"),
+        ("loading the native library", ["which: no gcc"], "OSError: a.so"),
+        ("E [ERROR] no native library", ["During handling of the above exception, another exception occurred:"], "OSError: a.so"),
+    ],
+)
+def test_an_error_that_a_logger_reports_before_another_ends_nothing(head: str, between: list[str], want: str) -> None:
+    trace = [TRACEBACK[0], '  File "dl/native.py", line 85, in <module>', "OSError: a.so"]
+    last = [TRACEBACK[0], '  File "train.py", line 5, in <module>', "KeyError: 'dict'"]
+    failure = receipt_of("\n".join([*STEPS, head, *trace, *between, *last, ""]))["failure"]
+    assert failure["message"] == want
 
 
 def test_a_run_of_few_steps_that_goes_on_printing_got_over_its_error() -> None:
