@@ -382,7 +382,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         def work() -> Outside:
             steps = sorted(line for phase in every if phase.steps for line in phase.steps.line[:2].tolist())[:2]
             words, read = load_generic(), launch.events.line
-            return find_work(first_and_last(), steps, read, words.epoch, words.training | words.evaluation, words.closing)
+            return find_work(first_and_last(), steps, last, read, words.epoch, words.training | words.evaluation, words.closing)
 
         spent = account(phases, summaries, launch, edges, options.wall, samples, work)
     when = find_time(launch.events, launch.start, edges, is_zoned(reading.edges) if arrivals is None else True)
@@ -413,6 +413,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own += [*beside, *of_others, *doubtful_launches(launch, phases)]
     own += dict.fromkeys(problem for summary in summaries for problem in summary.contradictions)
     own += omissions.rates_contradicted(summaries)
+    own += omissions.rounded_rates(summaries)
     own += [*omissions.left_out(summaries, len(every) - len(phases), ranks), *spent.problems, *held, *ending.problems]
     if (start := ending.failed_start) is not None:
         detail = "a later launch failed before its first step; not this run's failure"

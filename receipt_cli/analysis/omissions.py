@@ -283,6 +283,21 @@ def _silent_records(phase: Phase) -> int:
     return after if after > 3 * widest else 0
 
 
+def rounded_rates(summaries: Sequence[Summary]) -> list[Problem]:
+    """Leave out each learning rate of which all decimals, two or more, are printed as 0; return a problem for each: a training
+    has one, which is below these digits."""
+    found = list[Problem]()
+    for index, summary in enumerate(summaries):
+        rate, digits = summary.metrics.get("learning_rate"), summary.printed_digits.get("learning_rate")
+        if rate is not None and digits is not None and digits.unit and digits.greatest > 1 and rate.min == rate.max == 0:
+            line = summary.places.pop("learning_rate").first_line
+            del summary.metrics["learning_rate"], summary.printed_digits["learning_rate"]
+            detail = f"the learning rate is printed as 0 throughout: below {digits.unit / 2:g}"
+            field = pointer("phases", index, "summary", "metrics", "learning_rate")
+            found.append(Problem("rounded_to_zero", line, detail, "", () if line is None else (line,), (), (field,)))
+    return found
+
+
 def rates_contradicted(summaries: Iterable[Summary]) -> list[Problem]:
     """Return a problem for each printed rate, except MFU, that the log's steps and times contradict."""
     found = list[Problem]()

@@ -113,10 +113,11 @@ def step_times(
     Between records without a step any number of steps may lie.
 
     ``grain``: possible error of timestamps [s], None if they prove nothing. Gaps with an evaluation or checkpoint are left out.
+    Of records once an epoch these are all.
     """
     if printed is not None:
         return None if printed.definition in CUMULATIVE else _spread("printed", series.steady(TIME))
-    if grain is None or not records.numbered or not are_countable(phase):
+    if grain is None or not records.numbered or records.by_epoch or not are_countable(phase):
         return None
     lengths, times = paces(records, place(marks_of(phase, 0), records))
     median = exact_median(lengths)

@@ -55,6 +55,7 @@ PROBLEMS = {
     "loss_ambiguous": "several labels may be the loss",
     "checkpoint_begun": "the last checkpoint is begun, maybe not saved",
     "end_before_plan": "closing line far before the plan",
+    "rounded_to_zero": "a learning rate is printed with too few digits",
     "rate_contradicted": "a printed rate contradicts the steps and their time",
     "placeholder": "a printed loss stands for none",
     "loss_missing": "the last records print no loss",

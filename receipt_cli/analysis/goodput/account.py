@@ -81,7 +81,7 @@ def account(
         own = find_life(launch.events, launch.start, edges._replace(tail=outside.tail), lines, local=False)
         life = own if isinstance(own, Life) else life
         wall = life.seconds if life is not None else wall
-    goodput = _parts(chosen, launch, life, wall, stated, samples, outside.loop)
+    goodput = _parts(chosen, launch, life, wall, stated, samples, outside)
     if goodput is not None and life is not None and outside.after:
         read = find_life(launch.events, launch.start, Edges(grain=life.grain), lines, local=False)
         goodput = _open(goodput, life.end - read.end) if isinstance(read, Life) else goodput
@@ -106,14 +106,14 @@ def _parts(
     wall: float,
     stated: Wall | None,
     samples: Samples | None,
-    loop: float,
+    outside: Outside,
 ) -> Goodput | None:
     tally = Tally(life.grain if life is not None else 0.0)
     whole = life is not None and (stated is None or (stated.phase is None and stated.seconds >= life.seconds * (1 - SLACK)))
     until = life.last_line if life is not None and stated is None else None
     begin = Begin(launch.start, last_line=until)
     if life is not None and whole:
-        begin = Begin(launch.start, life.start, life.led, stated is None, until, loop)
+        begin = Begin(launch.start, life.start, life.led, stated is None, until, outside.loop, outside.between)
     works: list[Work] = []
     stamped = life.grain if life is not None else math.nan
     for phase, summary in chosen:
@@ -134,6 +134,8 @@ def _parts(
     step_time = min(step_time, wall)
     parts = _fitted({name: tally.part(name) for name in classes}, step_time, wall, max(2 * grain, ROUNDING * wall))
     evidence = {work.evidence for work in works if work.evidence}
+    if "trainer_loop" in evidence and parts["initialization"].seconds is None:
+        parts["idle"] = Part(None, "unknown")  # what is left holds the start, which no stamp of a step ends
     known = "mixed" if len(evidence) > 1 else next(iter(evidence))
     phase_name = stated.phase if stated is not None else None
     source = stated.evidence if stated is not None else STAMPS

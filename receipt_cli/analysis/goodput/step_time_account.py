@@ -85,7 +85,8 @@ class Work(NamedTuple):
 class Begin(NamedTuple):
     """The beginning of a phase: its events count from position ``start`` in the log on; ``clock`` is a stamp, NaN if unknown.
     ``led``: a line before the first record has this stamp; ``bound``: the wall time begins with it. It ends at ``last_line``.
-    ``loop``: the stamp of the line with which the training loop begins, NaN if unknown."""
+    ``loop``: the stamp of the line with which the training loop begins, NaN if unknown. ``worked``: unread lines show other work
+    between the last step and the last mark."""
 
     start: int
     clock: float = math.nan
@@ -93,6 +94,7 @@ class Begin(NamedTuple):
     bound: bool = False
     last_line: int | None = None
     loop: float = math.nan
+    worked: bool = False
 
 
 class PhaseTime:
@@ -253,7 +255,10 @@ class PhaseTime:
     def _after_last(self, last: int | None, marks: Sequence[Mark], working: float) -> None:
         until = self.begin.last_line
         marks = [mark for mark in marks if until is None or mark.event.line <= until]
-        if marks:
+        unread = self.begin.worked and not self.phase.grammar.trainer and not self.phase.evals  # no grammar knows its lines
+        if marks and unread and last == self.records.count - 1 and marks[0].seconds is None:
+            self.tally.miss(marks[0].name)  # the time before its line may be that of the other work
+        elif marks:
             start = math.nan if last is None or math.isnan(self.grain) else float(self.records.clock[last])
             first = marks[0].event.clock - start
             possible = working if math.isnan(first) else max(0.0, min(working, first))

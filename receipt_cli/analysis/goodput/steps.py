@@ -214,7 +214,10 @@ def ordinary(records: Records, each: float, times: Times | None = None) -> Float
 
 def find_pace(records: Records, marks: Placed, grain: float) -> float | None:
     """Return the seconds of a step by the stamps; None if records have none.
-    Only stretches without ``marks`` count. ``grain``: seconds by which the stamps may be off."""
+    Only stretches without ``marks`` count, and none between records once an epoch, but epochs themselves are counted with what
+    ends them. ``grain``: seconds by which the stamps may be off."""
+    if records.by_epoch and not marks.at.size and bool((records.covers > 1).any()):
+        return None
     clock = records.clock
     first, last = records.starts, records.stops - 1
     inside = marks.at[~np.isin(marks.at, first)]

@@ -156,17 +156,19 @@ class Life:
 
 class Outside(NamedTuple):
     """Work that only unread lines show: the stamp of the first line of the training ``loop``, NaN if unknown; whether lines
-    ``after`` the last record show training, an evaluation or a program; and, if the log's first line comes again behind them, the
-    stamps up to there (``tail``)."""
+    ``after`` the last record show training, an evaluation or a program; if the log's first line comes again behind them, the
+    stamps up to there (``tail``); and whether lines ``between`` the last step and the last record show such work."""
 
     loop: float = math.nan
     after: bool = False
     tail: Stamps | None = None
+    between: bool = False
 
 
 def find_work(
     lines: Mapping[int, bytes],
     steps: Sequence[int],
+    last_step: int,
     read: Integers,
     epoch: Set[str],
     working: Set[str],
@@ -174,9 +176,9 @@ def find_work(
 ) -> Outside:
     """Return what unread lines show: where the training loop begins, and whether work follows the last record.
 
-    ``lines``: both ends of the log by number; ``steps``: the lines of the first two records; ``read``: all lines of records. The
-    loop begins with an unread line with a word of ``epoch`` that comes with another number between the two records. Words of
-    ``working`` or ``epoch`` show work, unless a line of a new kind has one of ``closing``.
+    ``lines``: both ends of the log by number; ``steps``: the lines of the first two records, ``last_step``: that of the last;
+    ``read``: all lines of records. The loop begins with an unread line with a word of ``epoch`` that comes with another number
+    between the two records. Words of ``working`` or ``epoch`` show work, unless a line of a new kind has one of ``closing``.
     """
 
     def told(line: bytes) -> set[str]:
@@ -197,11 +199,10 @@ def find_work(
     until = begins_again(lines, last, first)
     behind = {number: line for number, line in lines.items() if last < number < until}
     after = any(is_command(line) or shows(line, between) for line in behind.values())
-    if until == math.inf:
-        return Outside(loop, after)
-    return Outside(
-        loop, after, Stamps.of([s for number, line in behind.items() for s in line_stamps(plain(line + b"\n"), number)])
-    )
+    other = (lines[n] for n in lines.keys() - set(read.tolist()) if last_step < n < last)
+    held = any(shows(line, between) for line in other)
+    tail = Stamps.of([s for number, line in behind.items() for s in line_stamps(plain(line + b"\n"), number)])
+    return Outside(loop, after, None if until == math.inf else tail, held)
 
 
 _PLAIN_WORD = compile_later(r"(?<![a-z0-9/.])[a-z]++(?![\w/]{0,80}[./])")

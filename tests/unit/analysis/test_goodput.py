@@ -318,6 +318,41 @@ def test_an_evaluation_ends_with_its_line(tmp_path: Path) -> None:
     assert found["step_time_s"] == 10 * 105.0
 
 
+def once_an_epoch(*last: tuple[float, str]) -> str:
+    lines: list[tuple[float, str]] = []
+    for n in range(20):
+        lines.append((2.0 if n else 9.0, f"Epoch: {n:3} [{n * 90 + 1:8}/10000000], loss: {2 - n / 50:.4f}, LR: 0.0{n + 10}"))
+        lines += [(30.0, f"*** Training summary for epoch {n}"), (15.0, "*** Validation summary"), (9.0, "saved: a.pt")]
+    return plain_lines([*lines, *last])
+
+
+def test_records_once_an_epoch_give_no_step_time(tmp_path: Path) -> None:
+    document = made(tmp_path, once_an_epoch()).document
+    assert (document["summary"]["steps"]["last"], document["summary"]["realised"]["step_count"]) == (1711, 1710)
+    assert document["summary"]["step_times"] is document["goodput"] is None
+
+
+@pytest.mark.parametrize(("between", "seconds"), [("evaluating the images", None), ("all as usual", 450.0)])
+def test_work_before_the_last_checkpoint_is_none_of_its_time(tmp_path: Path, between: str, seconds: float | None) -> None:
+    lines: list[tuple[float, str]] = [(60.0, f"Epoch {n} train loss {2 / n:.4f}") for n in range(1, 15)]
+    found = goodput(tmp_path, plain_lines([*lines, (0.0, between), (450.0, "Saving checkpoint to out/a.pt")]))
+    assert found["badput_s"]["checkpoint"] == seconds
+
+
+def test_the_start_before_a_loop_without_stamps_is_not_idle(tmp_path: Path) -> None:
+    lines = [f"{START:%Y-%m-%d %H:%M:%S} - INFO - reading the data"]
+    lines += [f"{{'loss': {3 / n:.4f}, 'grad_norm': 0.5, 'learning_rate': 1e-05, 'epoch': {n / 20:.2f}}}" for n in range(1, 21)]
+    lines += ["{'train_runtime': 900.5, 'train_samples_per_second': 2.5, 'train_steps_per_second': 0.5, 'train_loss': 1.5, "
+              "'epoch': 1.0}"]  # fmt: skip
+    lines += [f"{START + timedelta(seconds=3600):%Y-%m-%d %H:%M:%S} - INFO - saved"]
+    found = made(tmp_path, "\n".join([*lines, ""])).document["goodput"]
+    assert (found["step_evidence"], found["badput_s"]["initialization"], found["badput_s"]["idle"]) == (
+        "trainer_loop",
+        None,
+        None,
+    )
+
+
 EPOCHS = [
     line
     for n in range(1, 21)

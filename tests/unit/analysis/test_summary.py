@@ -144,6 +144,16 @@ def test_batches_that_ramp_up_are_each_steps_own() -> None:
     assert derived["inputs"] == {"sequence_length": 2048.0}
 
 
+@pytest.mark.parametrize(("rate", "last"), [("0.0000", None), ("0.0", 0.0), ("0", 0.0), ("0.0001", 0.0001)])
+def test_a_learning_rate_of_which_all_decimals_are_0_is_left_out(rate: str, last: float | None) -> None:
+    document = receipt_of("".join(f"epoch {n} averaged: lr: {rate}  loss: {3 / n:.4f}\n" for n in range(1, 9)))
+    found = document["summary"]["metrics"].get("learning_rate")
+    assert (found and found["last"], document["derivation"]["problems"]["kinds"].get("rounded_to_zero", 0)) == (
+        last,
+        last is None,
+    )
+
+
 def test_metrics_outside_the_registry_keep_their_printed_name() -> None:
     summary = toy_receipt("".join(f"toy step {n} | loss=1 | rewards/margins={n}\n" for n in range(4)))["summary"]
     found = summary["other_metrics"]["rewards/margins"]
