@@ -6,7 +6,8 @@ Also the proof that the program of a log without a known trainer failed before i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
@@ -18,13 +19,12 @@ from receipt_cli.events.table import EventTable, not_nan, numbered_steps
 from receipt_cli.numeric.spill import pieces
 from receipt_cli.patterns import compile_later
 from receipt_cli.problems import Problem
-from receipt_cli.records.envelope import behind_heads, plain
+from receipt_cli.records.envelope import behind_heads, form_of_heads, plain
 
 FAR = 0.01
 """Share of a plan that may be missing at an end line, if this exceeds a logging interval."""
 _WORD = compile_later(rb"[A-Za-z_\x80-\xff]{2,}")
 _WARNING = compile_later(rb"\wWarning: |\bWARN(?:ING)?\b|^\s{0,20}warnings\.warn\(|^W\d{4} \d\d:")
-_BREAK = compile_later(rb"[\r\n]")
 
 
 def is_completed(
@@ -154,8 +154,8 @@ def closes(lines: Mapping[int, bytes], last: int) -> bool:
     """
     if any(number > last for number, *_ in _spent(lines)):
         return True
-    after = [words for number, line in lines.items() if number > last for words in words_of(line)]
-    before = {words for number, line in lines.items() if number <= last for words in words_of(line)} if after else ()
+    after = [words for _, words in told({number: line for number, line in lines.items() if number > last})]
+    before = {words for _, words in told({number: line for number, line in lines.items() if number <= last})} if after else ()
     if after and any(b" ".join(known).startswith(b" ".join(after[-1])) for known in before):
         after.pop()
     return any(words not in before for words in after)
@@ -193,19 +193,35 @@ def begins_again(lines: Mapping[int, bytes], last: int, since: int = 0) -> float
 
     ``lines``: see ``closes``. Words repeated between ``since`` and ``last`` do not count; names of scripts count as equal.
     """
-    told = ((number, words) for number, line in lines.items() for words in words_of(_SCRIPT.sub(b"script", line)))
-    number, first = next(told, (math.inf, ()))
-    found = (
-        next((number for number, words in told if number > since and words == first), math.inf) if number <= last else math.inf
-    )
+    known = told(lines, lambda text: plain(_SCRIPT.sub(b"script", text)))
+    number, first = next(known, (math.inf, ()))
+    found = next((at for at, words in known if at > since and words == first), math.inf) if number <= last else math.inf
     return max(last + 1, found - number + min(lines)) if found > last else math.inf
+
+
+def told(lines: Mapping[int, bytes], among: Callable[[bytes], bytes] = plain) -> Iterator[tuple[int, tuple[bytes, ...]]]:
+    """Yield the number and the words of each record of ``lines``: see ``words_of``. All of them are ``among`` others at once."""
+    texts = among(b"\n".join([b"", *lines.values(), b""])).split(b"\n")[1:]
+    return ((number, words) for number, text in zip(lines, texts, strict=False) for words in _words_in(text))
 
 
 def words_of(text: bytes) -> list[tuple[bytes, ...]]:
     """Return the words of each record of a text, without its heads; warnings and records without words are left out."""
-    records = ((record, behind_heads(record)) for record in _BREAK.split(plain(text + b"\n")))
-    told = (own for record, own in records if not (_WARNING.search(record) or _WARNING.search(own)))
-    return [words for own in told if (words := tuple(_WORD.findall(own)))]
+    return _words_in(plain(text + b"\n").replace(b"\n", b"\r"))
+
+
+def _words_in(text: bytes) -> list[tuple[bytes, ...]]:
+    forms = ((form_of_heads(record), record) for record in text.split(b"\r"))
+    return [words for form, record in forms if (words := _read_words(record) if form is None else _words(form))]
+
+
+def _read_words(record: bytes) -> tuple[bytes, ...]:
+    own = behind_heads(record)
+    return () if _WARNING.search(record) or _WARNING.search(own) else tuple(_WORD.findall(own))
+
+
+_words = lru_cache(maxsize=4096)(_read_words)
+"""The words of a record with the form of its heads: they have no digits, and no digit decides about them."""
 
 
 _PATIENCE = compile_later(
@@ -250,8 +266,8 @@ def shows_beginning(events: EventTable, lines: Mapping[int, bytes], failure: int
 def _is_silent(lines: Mapping[int, bytes], failure: int) -> bool:
     """Return whether at least ``SILENT`` lines of ``KINDS`` kinds precede the first traceback."""
     before = takewhile(lambda number: _FRAME.search(lines[number]) is None, (n for n in lines if n < failure))
-    told = [lines[number] for number in before if lines[number].strip()]
-    return len(told) >= SILENT and len({words for line in told for words in words_of(line)}) >= KINDS
+    shown = {number: lines[number] for number in before if lines[number].strip()}
+    return len(shown) >= SILENT and len({words for _, words in told(shown)}) >= KINDS
 
 
 def fails_at_start(lines: Mapping[int, bytes], failure: int) -> bool:

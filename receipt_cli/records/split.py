@@ -133,7 +133,7 @@ _NONFINITE = compile_later(
 def may_spell(raw: bytes) -> bool:
     """Return whether the records may contain NaN or infinity in a spelling that ``spell_nonfinite`` rewrites."""
     lowered = raw.lower()  # most records have none of these three
-    return (b"nan" in lowered or b"inf" in lowered or b"#" in raw) and any(sign in raw for sign in _NONFINITE_SIGNS)
+    return (b"nan" in lowered or b"inf" in lowered or b"#" in raw) and any(map(raw.__contains__, _NONFINITE_SIGNS))
 
 
 def spell_nonfinite(raw: bytes, may: Callable[[bytes], bool] = may_spell) -> bytes:
@@ -155,7 +155,8 @@ _MARKED = compile_later(
 
 def without_marks(raw: bytes) -> bytes:
     """Return records without the marks, and the frames of spinners, that stand before a label: ``step 3 | * loss 0.5``."""
-    marked = any(mark in raw and b" " + mark + b" " in raw for mark in (b"*", b"!", b"~", b">"))
+    marked = (b"*" in raw and b" * " in raw) or (b"!" in raw and b" ! " in raw)
+    marked = marked or (b"~" in raw and b" ~ " in raw) or (b">" in raw and b" > " in raw)
     if not marked and (raw.isascii() or not (b" \xe2" in raw or b" \xf0" in raw or _spins(raw))):
         return raw
     pieces: list[bytes] = []

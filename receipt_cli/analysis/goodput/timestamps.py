@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.analysis.completed import begins_again, words_of
+from receipt_cli.analysis.completed import begins_again, told, words_of
 from receipt_cli.events.banners import is_command
 from receipt_cli.events.launches import DAY, END
 from receipt_cli.events.streams import Gathered
@@ -181,19 +181,19 @@ def find_work(
     between the two records. Words of ``working`` or ``epoch`` show work, unless a line of a new kind has one of ``closing``.
     """
 
-    def told(line: bytes) -> set[str]:
+    def spoken(line: bytes) -> set[str]:
         return set(_PLAIN_WORD.findall(line.lower().decode("ascii", "replace")))
 
     def shows(line: bytes, known: Set[tuple[bytes, ...]]) -> bool:
-        own = told(line)
+        own = spoken(line)
         return not own.isdisjoint(working | epoch) and (not known.isdisjoint(words_of(line)) or own.isdisjoint(closing))
 
     first, second = (*steps, 0, 0)[:2]
     early, last = set(read[read < first].tolist()), int(read.max(initial=0))
-    between = {words for number, line in lines.items() if first < number <= last for words in words_of(line)}
+    between = {words for _, words in told({number: line for number, line in lines.items() if first < number <= last})}
     texts = {number: behind_heads(plain(line + b"\n")) for number, line in lines.items() if number < second}
     again = {words: text for number, text in texts.items() if number > first for words in words_of(text)}
-    unread = (n for n, text in texts.items() if n < first and n not in early and not epoch.isdisjoint(told(text)))
+    unread = (n for n, text in texts.items() if n < first and n not in early and not epoch.isdisjoint(spoken(text)))
     begins = (lines[n] for n in unread if any(again.get(words, texts[n]) != texts[n] for words in words_of(texts[n])))
     loop = next((stamp.clock for line in begins for stamp in line_stamps(plain(line + b"\n"), 1)[:1]), math.nan)
     until = begins_again(lines, last, first)
