@@ -173,7 +173,9 @@ def spends_patience(lines: Mapping[int, bytes], last: int) -> bool:
 
 def _spent(lines: Mapping[int, bytes]) -> Iterable[tuple[int, bytes, int]]:
     """Return line number, label and excess (1 beyond, 0 at it) of each counter of patience that has reached its limit."""
-    found = ((number, one) for number, line in lines.items() for one in _PATIENCE.findall(line))
+    said = b"\n".join(lines.values()).lower()
+    asked = lines.items() if b"early" in said or b"patience" in said else ()
+    found = ((number, one) for number, line in asked for one in _PATIENCE.findall(line))
     return ((number, label, int(count) > int(limit)) for number, (label, count, limit) in found if int(count) >= int(limit))
 
 

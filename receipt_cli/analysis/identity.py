@@ -26,9 +26,10 @@ _SET = rb"\s*+(?:[:=]|\.{3,200}+)\s*+"
 _HEX = rb"(?:sha256:|0x)?([0-9a-fA-F]{6,128}+)$"
 _NAME = rb"""['"]?((?=[^\s'",]{0,200}[A-Za-z])(?:\.{0,2}[\w/:@+~-]){2,200}+)['"]?,?(?:\.{3,200}+(?:updated|default))?+$"""
 """A word with a letter; GPT-NeoX says behind dots where the value of an option is from."""
-_WORDS = compile_later(
-    rb"(?:hash|digest|checksum|sha256|fingerprint|packing|seed|data|tokenizer|examples|samples|world|precision)", re.IGNORECASE
-)
+_WORDS = (
+    b"data", b"seed", b"samples", b"precision", b"tokenizer", b"world", b"hash", b"digest", b"checksum", b"sha256",
+    b"fingerprint", b"packing", b"examples",
+)  # fmt: skip
 _RULES: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
     (name, compile_later(pattern, re.IGNORECASE))
     for name, pattern in (
@@ -87,7 +88,7 @@ def with_identity(facts: Facts, gathered: Gathered, events: EventTable) -> Facts
     if not events or len(gathered.streams) > 1:
         return facts
     head = gathered.heads[0]
-    if _WORDS.search(head) is None:
+    if not any(map(head.lower().__contains__, _WORDS)):
         return facts
     figures = events.of_sources(lambda source: source.is_step or bool(source.metrics))
     until = next((row.line for row in figures if row.is_step or row.metrics), None)
@@ -103,7 +104,7 @@ def with_identity(facts: Facts, gathered: Gathered, events: EventTable) -> Facts
         if not seeded and not passed and len(line) < LONGEST_OPTIONS and b"seed" in line.lower():
             for seed in _seeds(line.rstrip()):
                 seeds.setdefault(seed, number)
-        if len(line) > LONGEST or _WORDS.search(line) is None or (passed and b"[packing] " not in line):
+        if len(line) > LONGEST or not any(map(line.lower().__contains__, _WORDS)) or (passed and b"[packing] " not in line):
             continue
         for name, value in _stated(line.strip()):
             found.setdefault(name, {}).setdefault(value, number)

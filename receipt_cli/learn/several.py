@@ -8,6 +8,7 @@ from itertools import chain, pairwise
 
 from receipt_cli.learn.emit import Induced, literal
 from receipt_cli.learn.tokens import core_start
+from receipt_cli.records.envelope import MASK, is_blind
 
 LOOKED_AT = 64 << 10
 """Bytes within which such lines must show."""
@@ -62,9 +63,12 @@ class Several:
 def _separator(text: bytes) -> bytes:
     """Return what parts the records on the lines of a text where the first number goes on from each to the next; else nothing."""
     found: dict[bytes, list[bytes]] = {}
-    for line in text.split(b"\n"):
-        separator, records = _parted(line)
-        found.setdefault(separator, []).extend(records)
+    alone: set[bytes] = set()  # forms of lines with one record, which no digit parts
+    for line, form in zip(text.split(b"\n"), text.translate(MASK).split(b"\n"), strict=True):
+        separator, records = (b"", ()) if form in alone else _parted(line)
+        found.setdefault(separator, []).extend(records if separator else ())
+        if not separator and is_blind(form):
+            alone.add(form)
     for separator, records in found.items():
         firsts = [float(_NUMBER.findall(record[core_start(record) :])[0].rstrip(b".")) for record in records if separator]
         if len(firsts) >= FEWEST and sum(b > a for a, b in pairwise(firsts)) >= RISING * (len(firsts) - 1):

@@ -51,10 +51,8 @@ _MASK = _pattern(
 )
 _FRACTION = _pattern(rb"(\d[\d,]*+(?:\.\d{1,2}(?=/))?+)[ \t]*+(?:[/|]|of |out of )[ \t]*+(\d[\d,]*+)\Z")
 _VALUE = _pattern(rb"([-+]?(?:\d[\d,]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?+|[-+]?(?i:nan|inf(?:inity)?))([ \t]?%|[A-Za-z/]*+)\Z")
-_DECIMAL_COMMA = _pattern(
-    rb"(?<=[\s:=|])(?<!\d:)([-+]?\d{1,6}+),(?=\d{4}|(?<=[\s:=|+-]0,)\d{3}|(?<=[\s:=|+-]\d,)\d{1,3}[eE][-+])"
-    rb"(?=\d++(?:[eE][-+]?\d++)?(?:[\s|;*%)\]]|,\s|\Z))"
-)
+_COMMA = rb",(?=\d{4}|(?<=[\s:=|+-]0,)\d{3}|(?<=[\s:=|+-]\d,)\d{1,3}[eE][-+])(?=\d++(?:[eE][-+]?\d++)?(?:[\s|;*%)\]]|,\s|\Z))"
+_MAY_BE_DECIMAL, _DECIMAL_COMMA = _pattern(_COMMA), _pattern(rb"(?<=[\s:=|])(?<!\d:)([-+]?\d{1,6}+)" + _COMMA)
 MAX_TOKENS = 200
 """Most numbers in a record; the shape of a record with more is not learned."""
 MAX_CORE = 8192
@@ -115,7 +113,7 @@ def spell_points(records: bytes) -> bytes:
 
     A rule that is learned of them reads numbers with a point; the same with a comma are read where a log is scanned.
     """
-    return _DECIMAL_COMMA.sub(rb"\1.", records) if b"," in records else records
+    return _DECIMAL_COMMA.sub(rb"\1.", records) if _MAY_BE_DECIMAL.search(records) is not None else records
 
 
 def split(core: bytes) -> list[bytes]:

@@ -115,10 +115,8 @@ def normalise(raw: bytes) -> bytes:
     return raw
 
 
-_NONFINITE_SIGNS = (
-    b"#QNAN", b"#SNAN", b"#IND", b"#INF", b"(nan)", b"nan(", b"nan.", b"NaN.", b"NaN(", b"NAN", b"nfinity", b"+inf",
-    b"+Inf", b"Inf",
-)  # fmt: skip
+_NAN_SIGNS, _INF_SIGNS = (b"(nan)", b"nan(", b"nan.", b"NaN.", b"NaN(", b"NAN"), (b"nfinity", b"+inf", b"Inf")
+_CODE_SIGNS = (b"#QNAN", b"#SNAN", b"#IND", b"#INF")
 """Each non-standard spelling of a non-finite number contains one of these."""
 _NONFINITE = compile_later(
     rb"(?<=[\s:=(\[,|\"'>])(?P<sign>[+-]?)"
@@ -132,8 +130,9 @@ _NONFINITE = compile_later(
 
 def may_spell(raw: bytes) -> bool:
     """Return whether the records may contain NaN or infinity in a spelling that ``spell_nonfinite`` rewrites."""
-    lowered = raw.lower()  # most records have none of these three
-    return (b"nan" in lowered or b"inf" in lowered or b"#" in raw) and any(map(raw.__contains__, _NONFINITE_SIGNS))
+    lowered, may = raw.lower(), raw.__contains__  # most records have none of these three
+    spelled = (b"nan" in lowered and any(map(may, _NAN_SIGNS))) or (b"inf" in lowered and any(map(may, _INF_SIGNS)))
+    return spelled or (b"#" in raw and any(map(may, _CODE_SIGNS)))
 
 
 def spell_nonfinite(raw: bytes, may: Callable[[bytes], bool] = may_spell) -> bytes:

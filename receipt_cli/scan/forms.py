@@ -137,6 +137,7 @@ def readable(record: bytes) -> bytes:
     return without_absence(_COMMA.sub(rb"\1.\2", record))
 
 
+@lru_cache(maxsize=2)
 def without_absence(record: bytes) -> bytes:
     """Return ``record``, at the same length, with leading zeros for the commas between thousands of a number with a point, and
     zeros for marks of absence."""

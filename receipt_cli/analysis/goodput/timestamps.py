@@ -219,11 +219,11 @@ class ClockBack(NamedTuple):
 def read_edges(head: bytes, tail: bytes, *, cut: bool, lines: tuple[int, int]) -> Edges:
     """Return the stamps in the first and in the last bytes of a file; ``cut``: more bytes precede ``tail``.
     ``lines`` are the number of lines before the file, and up to its end with an open last line."""
-    first = Stamps.of(line_stamps(plain(head), lines[0] + 1))
+    first = Stamps.of(line_stamps(_plain(head), lines[0] + 1))
     if cut:
         tail = tail[tail.find(b"\n") + 1 :]
     ends = tail.count(b"\n") + (0 if tail.endswith(b"\n") else 1)
-    return Edges(first, Stamps.of(line_stamps(plain(tail), lines[1] - ends + 1)))
+    return Edges(first, Stamps.of(line_stamps(_plain(tail), lines[1] - ends + 1)))
 
 
 def log_edges(gathered: Gathered) -> Edges:
@@ -238,6 +238,10 @@ def log_edges(gathered: Gathered) -> Edges:
 def is_zoned(edges: Edges) -> bool | None:
     """Return whether the stamps at both ends of a log name their zone; None if only some do, or there are none."""
     return next(iter(edges.zones)) if len(edges.zones) == 1 else None
+
+
+_plain = lru_cache(maxsize=2)(plain)
+"""For the ends of a log: a small log is both."""
 
 
 @lru_cache(maxsize=2)
@@ -441,7 +445,7 @@ def find_log_time(gathered: Gathered) -> LogTime | None:
         head = head[: head.rfind(b"\n") + 1]
     if len(tail) < size:
         tail = tail[tail.find(b"\n") + 1 :]
-    stamps = [stamp for text in dict.fromkeys((head, tail)) for stamp in _stamps(plain(text))]  # in a small log both are equal
+    stamps = [stamp for text in dict.fromkeys((head, tail)) for stamp in _stamps(_plain(text))]  # in a small log both are equal
     zoned = 2 * sum(stamp.zoned for stamp in stamps) >= len(stamps)
     clocks = [stamp.clock for stamp in stamps if stamp.zoned == zoned]
     return LogTime.of(min(clocks), max(clocks), zoned=zoned, source="log_ends") if clocks else None
