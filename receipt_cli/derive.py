@@ -46,7 +46,7 @@ from receipt_cli.analysis.progress import checkpoint_begun
 from receipt_cli.analysis.slow import with_ranks
 from receipt_cli.analysis.stated import Options as Options
 from receipt_cli.analysis.stated import find_cost
-from receipt_cli.analysis.summary import Summary, diagnose, find_time_to_train, summarise
+from receipt_cli.analysis.summary import Summary, diagnose, find_time_to_train, note_reached, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect, is_shared
@@ -351,6 +351,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     def started(line: int) -> bool:
         return begins_program(first_and_last(), last, line)
 
+    for phase, summary in zip(phases, summaries, strict=True):
+        note_reached(summary, phase, at_end if phase is every[-1] else ())
     going_on = training_unread(engine, grammars, at_end, behind, final, started)
     ending = judge(
         own_body, engine.catalogue, every, options.exit_code, whole=options.log_complete is not False, running=options.running,
@@ -401,7 +403,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         *omissions.printed_twice(phases, summaries),
         *omissions.several_figures(phases, summaries),
         *omissions.attempts_alike(phases, summaries),
-        *omissions.steps_jump(phases, summaries),
+        *omissions.steps_jump(phases, summaries, at_end),
     ]
     read_by = {engine.shared[g.ref, r.name]: r for g in reversed(grammars) for r in g.rules if r.event in ("step", "eval")}
     own += [omissions.doubt_named(d, read_by[d.key], phases, summaries, primary) for d in body.doubts if d.key in read_by]

@@ -21,6 +21,7 @@ from receipt_cli.events.table import Column, EventTable, Row, chosen, mask_of, n
 from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.statistics import Statistic, finite
+from receipt_cli.patterns import compile_later
 from receipt_cli.problems import MAX_FIELDS, MAX_NAMED, Problem, pointer
 from receipt_cli.scan.segment import ABSENT, Doubt, RuleKey
 
@@ -132,8 +133,8 @@ def several_figures(phases: Sequence[Phase], summaries: Sequence[Summary]) -> li
     return found
 
 
-def steps_jump(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Problem]:
-    """Return problems for records whose counter is far ahead, inside a phase or at its end."""
+def steps_jump(phases: Sequence[Phase], summaries: Sequence[Summary], lines: Sequence[tuple[int, bytes]]) -> list[Problem]:
+    """Return problems for records whose counter is far ahead, inside a phase or at its end; ``lines`` are the last ones."""
     found: list[Problem] = []
     for index, (phase, summary) in enumerate(zip(phases, summaries, strict=True)):
         contests = [contest for contest in phase.contests if contest.other.rule.event == JUMP]
@@ -147,30 +148,43 @@ def steps_jump(phases: Sequence[Phase], summaries: Sequence[Summary]) -> list[Pr
             fields = ["/checks/completed"] if phase.planned is not None else []
             fields += [f"/phases/{index}/summary/{name}" for name in ("steps/last", *_reached(phase, summary, positions[-2]))]
             found.append(Problem("step_jump", last.line, detail, "", (last.line,), values, tuple(fields)))
-        elif (far := _beyond(phase)) is not None:
+        elif (far := _beyond(phase, lines if phase is phases[-1] else ())) is not None:
             detail = "a line after the last step record is of a step or an epoch far beyond it: step records are missing"
             fields = [f"/phases/{index}/summary/{name}" for name in _OF_LAST]
-            lines = (int(phase.steps.line[-1]), far.line)
-            found.append(Problem("training_unread", far.line, detail, "", lines, fields=tuple(fields)))
+            places = (int(phase.steps.line[-1]), far)
+            found.append(Problem("training_unread", far, detail, "", places, fields=tuple(fields)))
     return found
 
 
-def _beyond(phase: Phase) -> Row | None:
-    """Return the first later evaluation or checkpoint that is more than a stride beyond the last step record, or None."""
+_EPOCH = compile_later(rb"(?i)\bepoch[ :=\[#]{0,3}(\d{1,6})/(\d{1,6})(?![\d/.])")
+
+
+def _beyond(phase: Phase, lines: Iterable[tuple[int, bytes]]) -> int | None:
+    """Return the first later line of an evaluation or checkpoint more than a stride beyond the last step record, or None.
+
+    If records count epochs, one of ``lines`` with their total is such a line, too.
+    """
     steps = phase.last_attempt
     steps = steps[max(0, len(steps) - LOOKED_BACK) :]
-    told = phase.evals.with_(phase.standalone_events).of_sources(lambda source: source.rule.event in ("eval", "checkpoint"))
-    told = told.where(told.at > steps.at[-1]) if steps else told
-    if not steps or not told:
+    if not steps:
         return None
-    counted = told.of_sources(lambda source: source.rule.counts == steps[-1].rule.counts)
+    last, step = steps[-1], steps[-1].step
+    for number, line in lines if last.rule.counts == "epoch" else ():
+        pairs = _EPOCH.findall(line) if step is not None and number > last.line else ()
+        if any(int(total) == phase.planned and int(epoch) > (step or 0) + 1 for epoch, total in pairs):
+            return number
+    told = phase.evals.with_(phase.standalone_events).of_sources(lambda source: source.rule.event in ("eval", "checkpoint"))
+    told = told.where(told.at > last.at)
+    if not told:
+        return None
+    counted = told.of_sources(lambda source: source.rule.counts == last.rule.counts)
     epochs = (steps.filled("epoch"), np.fmax(told.filled("epoch"), told.column("epoch_number")))
     for before, after, rows in ((steps.steps, counted.steps, counted), (*epochs, told)):
         known = before[~np.isnan(before)]
         strides = np.diff(known) if len(known) > 1 else known
         far = np.flatnonzero(after > known.max(initial=0) + strides.max(initial=1))
         if len(known) and len(far):
-            return rows[int(far[0])]
+            return int(rows.line[far[0]])
     return None
 
 

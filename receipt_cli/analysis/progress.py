@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -20,7 +20,7 @@ from receipt_cli.analysis.flops import Facts, Peak, positive, tokens_per_step
 from receipt_cli.analysis.goodput.steps import marks_of, paces, place
 from receipt_cli.analysis.goodput.timestamps import Life
 from receipt_cli.analysis.records import CUMULATIVE, TIME, Records, are_countable, is_time
-from receipt_cli.events.phases import Phase
+from receipt_cli.events.phases import Phase, last_steps
 from receipt_cli.events.table import EventTable, Row, Series
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.precision import TOLERANCE, resolution
@@ -270,6 +270,31 @@ LISTED = 20
 DURATION = "checkpoint_duration_s"
 
 
+_COUNTER = compile_later(rb"(?i)(?:\b(?:step|iter(?:ation)?)s?[ :=\[#]{0,3}|\| *)(\d{1,9})/(\d{1,9})(?![\d/.])")
+"""A counter of steps with its total, as ``step:90/500`` or of a progress bar."""
+
+
+def find_reached(phase: Phase, saved: Checkpoints | None, lines: Iterable[tuple[int, bytes]]) -> int | None:
+    """Return the highest step that later lines show, up to a stride above the last record; None without one or if it is higher.
+
+    Such lines are evaluations, the last checkpoint ``saved`` and, among the numbered ``lines``, counters that have the planned
+    steps or those of the epoch as their total.
+    """
+    positions, last = last_steps(phase)
+    if last is None or last.step is None:
+        return None
+    evals = phase.evals.of_sources(lambda source: source.rule.counts == last.rule.counts)
+    found = [int(step) for step in evals.steps[evals.at > last.at] if step == step]
+    found += [saved.last_step] if saved is not None and saved.last_step is not None and saved.last_line > last.line else []
+    totals = {phase.planned: last.step, last.counters.get("epoch_steps"): last.counters.get("epoch_step")}
+    for number, line in lines if last.rule.counts != "epoch" else ():
+        pairs = _COUNTER.findall(line) if number > last.line else ()
+        found += [last.step + int(at) - begin for at, total in pairs if (begin := totals.get(int(total))) is not None]
+    stride = max((after - before for before, after in pairwise(positions)), default=1)
+    reached = max(found, default=last.step)
+    return reached if last.step < reached <= min(last.step + stride, phase.planned or reached) else None
+
+
 _SAVING = compile_later(
     rb"(?i)\b(?:sav|writ|stor|dump)\w{1,4}\b[^\r\n]{0,80}?(?:checkpoint|ckpt|snapshot|state|weights|model)"
     rb"|(?:checkpoint|ckpt|snapshot)s?\b[^\r\n]{0,40}?\b(?:sav|writ|beg[iu]n|start)"
@@ -291,7 +316,7 @@ class Saved(NamedTuple):
 
 @dataclass(slots=True)
 class Checkpoints:
-    """The saved steps. ``unsaved_*``: from the last checkpoint to the last step record, which a restart would repeat."""
+    """The saved steps. ``unsaved_*``: from the last checkpoint to the last step reached, which a restart would repeat."""
 
     count: int
     last_step: int | None
@@ -334,7 +359,8 @@ def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | N
         last = _record(phase.every, number - 1)
         named = event if event.step is not None else named
         since = named is not None and (last is None or named.at > last.at)
-        step, previous = _step(named if named is not None and since else event, last, evals), before
+        epoch_end = _epoch_end(event, last, _record(phase.every, number - 2))
+        step, previous = _step(named if named is not None and since else event, last, evals, epoch_end), before
         before = -1 if last is None else last.at, step
         seconds = event.metrics.get(DURATION)
         one = Saved(step, event.line, seconds if is_time(seconds) else None)
@@ -352,14 +378,26 @@ def _record(table: EventTable, number: int) -> Row | None:
     return table[number] if 0 <= number < len(table) else None
 
 
-def _step(event: Row, before: Row | None, evals: EventTable) -> int | None:
-    """Return the step of a checkpoint: printed, else that of the record or evaluation before its line."""
-    if event.step is not None:
-        return event.step
+def _step(event: Row, before: Row | None, evals: EventTable, epoch_end: int | None) -> int | None:
+    """Return the step of a checkpoint: printed, else the end of its epoch, else of the record or evaluation before its line."""
+    if event.step is not None or epoch_end is not None:
+        return epoch_end if event.step is None else event.step
     last = _record(evals, bisect_left(evals.at, event.at) - 1)
     if before is None or (last is not None and last.at > before.at):
         return None if last is None else last.step
     return before.step
+
+
+def _epoch_end(event: Row, last: Row | None, previous: Row | None) -> int | None:
+    """Return the last step of the epoch that a checkpoint names, if it is that of the ``last`` record, the last one due in it.
+
+    The ``previous`` record shows how far they are apart. None: unknown.
+    """
+    if last is None or last.step is None or not {"epoch_number", "epoch_step", "epoch_steps"} <= last.counters.keys():
+        return None
+    epoch, inside, length = (last.counters[name] for name in ("epoch_number", "epoch_step", "epoch_steps"))
+    stride = inside if previous is None or previous.step is None else last.step - previous.step
+    return last.step + length - inside if event.counters.get("epoch_number") == epoch and inside + stride > length else None
 
 
 def _inferred(before: Row, after: Row | None, others: Sequence[int], median_step_s: float, grain: float) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from receipt_cli.analysis.progress import (
     StepTimes,
     find_checkpoints,
     find_identities,
+    find_reached,
     realise,
     step_times,
 )
@@ -98,6 +99,8 @@ class Summary:
     """The lines of the first and last step records."""
     time_to_train_s: float | None = None
     position: Position | None = None
+    reached: int | None = None
+    """The step above the last record's that a later line shows."""
     slow_steps: SlowSteps | None = None
     contradictions: tuple[Problem, ...] = ()
     """Stated facts that the phase contradicts."""
@@ -156,6 +159,14 @@ def summarise(
     summary.spikes = find_spikes(standing, phase.standalone_events)
     summary.slow_steps = find_slow(phase, standing, steady, summary.metrics)
     return summary
+
+
+def note_reached(summary: Summary, phase: Phase, lines: Iterable[tuple[int, bytes]]) -> None:
+    """Set the step that was reached, and the steps since the last checkpoint; ``lines``: see ``find_reached``."""
+    saved = summary.checkpoints
+    summary.reached = find_reached(phase, saved, lines)
+    if summary.reached is not None and saved is not None and saved.last_step is not None and summary.reached > saved.last_step:
+        saved.unsaved_step_count, saved.unsaved_time_s = summary.reached - saved.last_step, None
 
 
 def find_time_to_train(events: EventTable) -> float | None:

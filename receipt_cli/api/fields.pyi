@@ -396,6 +396,10 @@ class SummarySteps(View):
     @property
     def last_line(self) -> int | None:
         """Line of the last record that stands."""
+    @property
+    def reached(self) -> int | None:
+        """Step above the last record's that a later line shows: an evaluation, a checkpoint or a counter, by at most a
+        stride. Absent without one."""
 
 class SummarySteadyState(View):
     @property
@@ -805,7 +809,7 @@ class SummaryCheckpoints(View):
         """Seconds that they took together; null unless each is known."""
     @property
     def unsaved_step_count(self) -> int | None:
-        """Steps from the last one to the last step record: what a restart would repeat."""
+        """Steps from the last one to the last step reached: what a restart would repeat."""
     @property
     def unsaved_time_s(self) -> float | None:
         """Seconds from its line to that of the last step record, by their stamps; 0 where none follows."""

@@ -32,7 +32,8 @@ from receipt_cli.redaction.text import safe_names, safe_text
 def withhold(document: dict[str, Any]) -> None:
     """Set each field to null that a problem of the receipt lists in its ``fields``; a whole metric is removed.
 
-    ``/summary`` and the primary phase's summary are one object; missing fields are ignored.
+    The step reached goes with the last one. ``/summary`` and the primary phase's summary are one object; missing fields are
+    ignored.
     """
     for problem in document["derivation"]["problems"]["first"]:
         for field in problem["fields"]:
@@ -43,6 +44,8 @@ def withhold(document: dict[str, Any]) -> None:
                     del place[name]
                 else:
                     place[name] = None
+                if name == "last":
+                    place.pop("reached", None)
 
 
 Document = dict[str, Any]
@@ -137,6 +140,7 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
             "superseded_count": summary.superseded_count,
             "first_line": summary.lines[0],
             "last_line": summary.lines[1],
+            **({} if summary.reached is None else {"reached": summary.reached}),
         },
         "steady_state": {"rule": STEADY_RULE, **summary.steady._asdict()},
         "training_time_s": summary.training_time_s,

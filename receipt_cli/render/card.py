@@ -288,7 +288,7 @@ class _Card:
     def _after(self, *, plan: bool = False) -> str:
         """Return `` after step N``, followed by `` of M`` if ``plan``; ``, no step read`` if there is no step."""
         last, planned = whole(self.failure, "progress", "step"), self.planned
-        last = self.last if last is None else last
+        last = self._done() if last is None or last == self.last else last
         if last is None:
             return ", no step read" if not self.summary or truth(self.document, "checks", "has_steps") is not True else ""
         of = f" of {steps(planned)}" if plan and planned is not None and planned >= last else ""
@@ -324,13 +324,13 @@ class _Card:
         return f"after {self.unit} {steps(last)}{of}{exit_code}", line
 
     def _unknown(self) -> _Cause:
-        last, planned, line, end = self.last, self.planned, whole(self.steps, "last_line"), self._line_count()
+        last, planned, line, end = self._done(), self.planned, whole(self.steps, "last_line"), self._line_count()
         if truth(self.document, "checks", "has_steps") is not True:
             known = truth(self.document, "checks", "has_steps") is False
             return _Cause(f"no {'training step' if known else 'step line was recognised'}, no known error")
         seen = max(line or 0, whole(self.summary, "checkpoints", "last_line") or 0)
-        closing = "no closing line" if line is None or end is None or seen >= end - 1 else "no known end line"
-        where = "log ends" if last is None else f"log ends at {self.unit} {steps(last)}"
+        closing = "no closing line" if line is None or end is None or seen >= end else "no known end line"
+        where = "log ends" if last is None else f"log ends after {self.unit} {steps(last)}"
         where += f" of {steps(planned)}" if planned is not None and last is not None else ""
         lacks = [*(["no plan read"] if planned is None and self.unit == "step" else []), closing, "no known error"]
         room = self.style.width - _HANGING - self._log_place(line).cell_len - 1
@@ -391,11 +391,9 @@ class _Card:
         return [Text.assemble(f"{used} of {runs} in this file, from ", self._log_line(line)), Text("--all-runs")]
 
     def _done(self) -> int | None:
-        """Return the last step known to be done: of a record, or of a checkpoint after it."""
-        saved = whole(self.summary, "checkpoints", "last_step")
-        if self.last is None or saved is None or self.planned is None or saved > self.planned:
-            return self.last
-        return max(self.last, saved)
+        """Return the last step known to be done: of a record, or of a line after it."""
+        reached = whole(self.steps, "reached")
+        return self.last if self.last is None or reached is None else reached
 
     def _resumed(self) -> int | None:
         start = whole(self.document, "header", "flags", "start_step")

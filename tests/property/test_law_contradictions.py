@@ -156,3 +156,13 @@ def test_a_notice_of_a_much_later_epoch_leaves_the_last_step_open(bars: int, lat
     named = [field for problem in problems if problem["kind"] == "training_unread" for field in problem["fields"]]
     assert ("/phases/0/summary/steps/last" in named) == (not known)
     assert (summary["checkpoints"] is not None) == (known and "saving" in what)
+
+
+@given(st.integers(1, 6), st.integers(1, 9), st.sampled_from([9, 12]))
+def test_a_torn_redraw_of_a_much_later_epoch_leaves_the_last_step_open(read: int, torn: int, total: int) -> None:
+    epochs = [
+        f"Epoch {n}/9\n90/90 [==============================] - 9s 11ms/step - loss: {3 - n / 50:.4f}" for n in range(1, read + 1)
+    ]
+    bar = f"Epoch {torn}/{total}====>......] - ETA: 4s - loss: 1.9000.4521 - val_loss: 0.7500"
+    known = torn <= read + 1 or total != 9
+    assert receipt_of([*epochs, bar])["summary"]["steps"]["last"] == (read if known else None)

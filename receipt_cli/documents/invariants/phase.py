@@ -304,7 +304,7 @@ def _checkpoints(at: str, found: Document, summary: Document) -> Broken:
     durations = [one["duration_s"] for one in latest]
     if found["count"] == len(latest) and (found["duration_s"] is None) != (None in durations):
         yield f"{at}/duration_s", "does not follow from the listed checkpoints"
-    end = summary["steps"]["last"]
+    end = summary["steps"].get("reached", summary["steps"]["last"])
     unsaved = found["unsaved_step_count"]
     if unsaved is not None and end is not None and last["step"] is not None and unsaved > max(0, end - last["step"]):
         yield f"{at}/unsaved_step_count", f"is more than the steps from {last['step']} to {end}"

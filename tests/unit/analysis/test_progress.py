@@ -197,3 +197,39 @@ def test_the_peak_of_a_device_is_compared_in_logs_of_any_length(records: int) ->
     identities = receipt_of(peak + steps)["summary"]["identities"]
     [found] = [one for one in identities if one["name"] == "mfu_times_peak"]
     assert found["holds"] is True
+
+
+@pytest.mark.parametrize(
+    ("later", "reached"),
+    [
+        ("", None),
+        (" 19%|█▉        | 96/500 [00:10<01:00,  9.50it/s]", 96),
+        ("out of time at step:97/500", 97),
+        (" 24%|██▍       | 96/400 [00:10<01:00,  9.50it/s]", None),  # of another loop
+        (" 21%|██        | 105/500 [00:10<01:00,  9.50it/s]", None),  # more than a stride: records are missing
+        ("again from step 85/500", None),
+    ],
+)
+def test_a_later_line_shows_the_step_that_was_reached(later: str, reached: int | None) -> None:
+    saved = "[receipt] checkpoint step=60\n"
+    log = "".join(f"[receipt] step={n}/500 loss={5 - n / 100}\n" + saved * (n == 60) for n in range(10, 100, 10))
+    document = receipt_of(f"{log}{later}\n")
+    summary = document["summary"]
+    assert (summary["steps"]["last"], summary["steps"].get("reached")) == (90, reached)
+    assert summary["checkpoints"]["unsaved_step_count"] == (reached or 90) - 60
+    assert validate_document(document) == []
+
+
+def test_a_later_evaluation_shows_the_step_that_was_reached() -> None:
+    log = "".join(f"step:{n}/400 train_loss:{5 - n / 100:.4f} train_time:{n}ms step_avg:1.00ms\n" for n in range(20, 200, 20))
+    steps = receipt_of(log + "step:187/400 val_loss:3.1500 train_time:187ms step_avg:1.00ms\n")["summary"]["steps"]
+    assert (steps["last"], steps["reached"]) == (180, 187)
+
+
+@pytest.mark.parametrize(("stride", "last", "step"), [(40, 40, 45), (10, 40, 45), (10, 30, 30)])
+def test_a_checkpoint_that_names_its_epoch_is_at_its_end(stride: int, last: int, step: int) -> None:
+    stamp = "2026-03-08 11:00:00,123 - mmcv - INFO - "
+    rest = "lr: 1.000e-03, eta: 0:10:00, time: 0.300, data_time: 0.010, memory: 900, loss: 2.5000"
+    log = [f"{stamp}Epoch [1][{n}/45]\t{rest}" for n in range(stride, last + 1, stride)]
+    saved = receipt_of("\n".join([*log, f"{stamp}Saving checkpoint at 1 epochs", ""]))["summary"]["checkpoints"]
+    assert saved["last_step"] == step  # else a record is missing: a lower bound

@@ -67,3 +67,10 @@ def test_a_line_of_the_log_links_to_the_log() -> None:
     for log, link in (("run.log", Path("run.log").absolute().as_uri()), ("-", ""), (None, "")):
         shown = render_card(document, Style(color=True), log=log)
         assert (f";{link}\x1b" in shown) if link else "file:" not in shown
+
+
+def test_a_later_line_shows_the_last_step() -> None:
+    document = receipt(steps={"first": 0, "last": 30, "reached": 37, "planned": 50, "record_count": 50})
+    document["checks"]["completed"] = True
+    assert render_card(document, Style()).startswith("✓ finished  after step 37 of 50")
+    assert row(document, "steps") == "37 of 50, last logged 30"
