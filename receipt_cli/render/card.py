@@ -315,10 +315,10 @@ class _Card:
                 origin = text(self.document, "header", "sources", "/flags/start_step") or ""
                 at = int(origin[4:]) if origin[4:].isdigit() else None
                 return f"{self.unit} {steps(last)} of {steps(planned)}, resumed at {steps(start)}{exit_code}", at
-            if last < planned:
+            if last < planned and self.first != 0:
                 return f"{self.unit} {steps(last)} of {steps(planned)}" + exit_code, line
             behind = f", epoch {_epoch(epoch)}" if epoch and epoch != last else ""
-            return f"{steps(last)} of {_many(planned, self.unit)}" + behind + exit_code, line
+            return f"{steps(max(last, planned))} of {_many(planned, self.unit)}" + behind + exit_code, line
         of = f" of {steps(planned)}" if planned is not None else ""
         of += f", resumed at {steps(start)}" if start is not None else ""
         return f"after {self.unit} {steps(last)}{of}{exit_code}", line
@@ -418,7 +418,8 @@ class _Card:
         elif start is not None and self.word == "finished" and (begin := self._begin(start)) is not None:
             shown = f"{steps(begin)}–{steps(last)} run here"
         else:
-            shown = steps(last) if self.unit == "step" else f"{steps(self.first or 0)}–{steps(last)}"
+            from_zero = self.first == 0 and planned == last + 1
+            shown = f"{steps(self.first or 0)}–{steps(last)}" if from_zero or self.unit != "step" else steps(last)
             if planned is not None or (self.word in ("unknown", "cut off") and self.trainer not in ("", "generic", *_ROUNDS)):
                 shown += f" of {'?' if planned is None else steps(planned)}"
             logged_last = f", last logged {steps(logged)}" if logged is not None and logged != last else ""

@@ -74,3 +74,10 @@ def test_a_later_line_shows_the_last_step() -> None:
     document["checks"]["completed"] = True
     assert render_card(document, Style()).startswith("✓ finished  after step 37 of 50")
     assert row(document, "steps") == "37 of 50, last logged 30"
+
+
+def test_steps_from_zero_ran_all() -> None:
+    document = receipt(steps={"first": 0, "last": 49, "planned": 50, "record_count": 50})
+    document["checks"]["completed"] = True
+    assert render_card(document, Style()).startswith("✓ finished  50 of 50 steps")
+    assert row(document, "steps") == "0–49 of 50"
