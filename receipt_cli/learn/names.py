@@ -115,7 +115,8 @@ def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vo
         if inside is not None and (inside["of"] or text.endswith("]")):  # ``Result(epoch=3, loss=2.1)``, ``[loss] 2.1``
             text, sure, bracket = inside[inside.lastindex or 0].strip(), True, bracket and not inside["of"]
         joined = number and sorts[number - 1].integer and not _is_counter(names[-1].text, vocabulary)
-        if (joined and vocabulary.pattern(JOINED).match(left)) or (number and text.rstrip(" /|").lower() == names[-1].follows):
+        rated = number and text.endswith("/") and text[:-1].rstrip().lower() == names[-1].follows
+        if rated or (joined and vocabulary.pattern(JOINED).match(left)):
             text, sure = "", False  # ``0.15 Img/s / 0.018 IOs``: the unit of the number before it
         if not text and (cell := _CELLS.fullmatch(left)) is not None and (number == 0 or left[0] == ","):
             text, sure = cell["name"], True

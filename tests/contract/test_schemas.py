@@ -77,6 +77,7 @@ ADDED = {
         *("step_times", "realised", "identities", "checkpoints"),
         *("time_to_train_s", "position", "slow_steps"),
     },
+    "#/$defs/summary/properties/steps": {"reached"},
     "#/$defs/summary/properties/ranks/additionalProperties": {"median_step_time_s", "straggles"},
 }
 """Fields of a receipt that a later minor version added where an earlier one has others."""
