@@ -69,7 +69,7 @@ ADDED = {
     "#/properties/derivation/properties/options": {"wall", "log_complete", "running", "replaced_bytes", "job", "facts"},
     "#/properties/failure/properties/exception/properties/frame": {"relative"},
     "#/properties/failure": {"exception", "culprit", "victims", "retry", "progress"},
-    "#/$defs/summary/properties/steps": {"first_line", "last_line"},
+    "#/$defs/summary/properties/steps": {"reached", "first_line", "last_line"},
     "#/$defs/stat": {"places", "printed_digits"},
     "#/$defs/other_stat": {"places", "printed_digits"},
     "#/$defs/summary": {
@@ -77,7 +77,6 @@ ADDED = {
         *("step_times", "realised", "identities", "checkpoints"),
         *("time_to_train_s", "position", "slow_steps"),
     },
-    "#/$defs/summary/properties/steps": {"reached"},
     "#/$defs/summary/properties/ranks/additionalProperties": {"median_step_time_s", "straggles"},
 }
 """Fields of a receipt that a later minor version added where an earlier one has others."""
