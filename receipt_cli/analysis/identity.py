@@ -79,6 +79,11 @@ _NAMESPACE = compile_later(rb"\bNamespace\(")
 _SETTING = compile_later(rb"[(,]\s?(?:random_|manual_)?seed=(\d{1,20})(?=[,)])")
 
 
+def _may_state(text: bytes) -> bool:
+    lowered = text.lower()
+    return any(word in lowered for word in _WORDS)
+
+
 def with_identity(facts: Facts, gathered: Gathered, events: EventTable) -> Facts:
     """Return the facts of the first run of a log with those that its first lines state and no rule has read.
 
@@ -88,7 +93,7 @@ def with_identity(facts: Facts, gathered: Gathered, events: EventTable) -> Facts
     if not events or len(gathered.streams) > 1:
         return facts
     head = gathered.heads[0]
-    if not any(map(head.lower().__contains__, _WORDS)):
+    if not _may_state(head):
         return facts
     figures = events.of_sources(lambda source: source.is_step or bool(source.metrics))
     until = next((row.line for row in figures if row.is_step or row.metrics), None)
@@ -104,7 +109,7 @@ def with_identity(facts: Facts, gathered: Gathered, events: EventTable) -> Facts
         if not seeded and not passed and len(line) < LONGEST_OPTIONS and b"seed" in line.lower():
             for seed in _seeds(line.rstrip()):
                 seeds.setdefault(seed, number)
-        if len(line) > LONGEST or not any(map(line.lower().__contains__, _WORDS)) or (passed and b"[packing] " not in line):
+        if len(line) > LONGEST or not _may_state(line) or (passed and b"[packing] " not in line):
             continue
         for name, value in _stated(line.strip()):
             found.setdefault(name, {}).setdefault(value, number)

@@ -70,7 +70,7 @@ class Records(EventTable):
     def by_epoch(self) -> bool:
         """Whether each record is of a later epoch than the one before: between them lies what ends an epoch, read or not."""
         epochs = self.filled("epoch")
-        parts = [(self.rises(epochs, part), epochs[part]) for part in slices(self.count)]
+        parts = ((self.rises(epochs, part), epochs[part]) for part in slices(self.count))
         return self.gaps > 0 and not any(bool((rise < 1).any() or np.isnan(epoch).any()) for rise, epoch in parts)
 
     def times(self, name: str) -> Floats:

@@ -57,7 +57,7 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, boo
     steps = events.where(events.by_source(lambda source: source.is_step))
     placed = steps.where(not_nan(steps.positions))
     least = SHORT
-    anew = _falls(placed, 1)
+    anew = _falls(placed)
     if not len(placed):
         placed, anew, least = steps, _losses_back(steps), 1
     if not (len(anew) or least == 1) or len(anew) > MOST_STARTS or len(placed) < 2 or len(streams) > 1:
@@ -67,28 +67,27 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, boo
     again = source.reopen() if begin[1] > begin[0] else None
     if again is None:
         return {}
-    backs = list(zip(placed.line[anew - 1].tolist(), placed.line[anew].tolist(), placed.at[anew].tolist(), strict=True))
-    first, *others = _lines_of(again, [begin, *((before, line - 1) for before, line, _ in backs)])
-    head, texts = frozenset(filter(None, _shapes(first))), _banner(_texts(first)) if len(first) >= least else []
-    after = [(at, lines) for (_, _, at), lines in zip(backs, others, strict=False) if len(lines) >= least]
-    long = {at for at, lines in after if len(head.intersection(_shapes(lines))) >= max(COMMON, len(head) / 2)}
-    found: dict[int, bool | None] = {
-        at: at in long for at, lines in after if at in long or _come_again(texts, _texts(lines), least)
-    }
+    backs = zip(placed.line[anew - 1].tolist(), placed.line[anew].tolist(), strict=True)
+    first, *others = _lines_of(again, [begin, *((before, line - 1) for before, line in backs)])
+    places, told = placed.at[anew].tolist(), list(map(_texts, (first, *others)))
+    head, texts = frozenset(filter(None, _shapes(first))), _banner(told[0]) if len(first) >= least else []
+    far = [len(lines) >= least for lines in others]
+    after = [(at, lines, said) for at, lines, said in zip(places, others, told[1:], strict=True) if len(lines) >= least]
+    long = {at for at, lines, _ in after if len(head.intersection(_shapes(lines))) >= max(COMMON, len(head) / 2)}
+    found: dict[int, bool | None] = {at: at in long for at, _, said in after if at in long or _come_again(texts, said, least)}
     if least > 1:
-        goes_on = (at for (_, _, at), inner in zip(backs, _next_epochs([first, *others]), strict=True) if inner)
-        found |= {at: None for at in goes_on if at not in found}
-    if texts and (least == 1 or any(at not in found and texts[0] in _texts(lines) for at, lines in after)):
-        far = np.flatnonzero(np.isin(placed.at, [at for at, _ in after]))
-        opened = _opened(placed.line, _lines_with(source.reopen(), texts[0]), None if least == 1 else far)
+        inner = (at for at, goes_on in zip(places, _next_epochs(told), strict=True) if goes_on)
+        found |= {at: None for at in inner if at not in found}
+    if texts and (least == 1 or any(at not in found and texts[0] in said for at, _, said in after)):
+        opened = _opened(placed.line, _lines_with(source.reopen(), texts[0]), None if least == 1 else anew[far])
         found |= {at: False for at in placed.at[opened].tolist() if at not in found}
     return found
 
 
 def _next_epochs(stretches: Sequence[Sequence[bytes]]) -> list[bool]:
-    """Return for each but the first of some stretches of lines, each before a first step, whether its last heading counts the
+    """Return for each but the first of some stretches of texts, each before a first step, whether its last heading counts the
     epoch after that of the stretch before."""
-    headings = [next((text for text in reversed(_texts(lines)) if _EPOCH.match(text)), b"") for lines in stretches]
+    headings = [next((text for text in reversed(texts) if _EPOCH.match(text)), b"") for texts in stretches]
     forms = [_DIGITS.sub(b"0", heading) for heading in headings]
     pairs = zip(pairwise(forms), pairwise(headings), strict=True)
     return [form == other and _counts_on(*heads) for (form, other), heads in pairs]
@@ -123,10 +122,10 @@ def _lines_with(source: Source | None, text: bytes) -> Integers:
     return np.array(found, np.int64)
 
 
-def _falls(steps: EventTable, least: int) -> Integers:
-    """Return the indices of steps that are no higher than the step before and are printed more than ``least`` lines after it."""
+def _falls(steps: EventTable) -> Integers:
+    """Return the indices of steps that are no higher than the step before; other lines stand between the two."""
     parts = (slice(part.start, part.stop + 1) for part in slices(len(steps) - 1))
-    falls = ((p.start, np.diff(steps.positions[p]) <= 0, np.diff(steps.line[p]) > least) for p in parts)
+    falls = ((p.start, np.diff(steps.positions[p]) <= 0, np.diff(steps.line[p]) > 1) for p in parts)
     return np.concatenate([np.empty(0, np.int64), *(at + 1 + np.flatnonzero(one & far) for at, one, far in falls)])
 
 

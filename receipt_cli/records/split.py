@@ -115,9 +115,13 @@ def normalise(raw: bytes) -> bytes:
     return raw
 
 
-_NAN_SIGNS, _INF_SIGNS = (b"(nan)", b"nan(", b"nan.", b"NaN.", b"NaN(", b"NAN"), (b"nfinity", b"+inf", b"Inf")
-_CODE_SIGNS = (b"#QNAN", b"#SNAN", b"#IND", b"#INF")
-"""Each non-standard spelling of a non-finite number contains one of these."""
+_NONFINITE_SIGNS = (
+    (b"nan", (b"(nan)", b"nan(", b"nan.", b"NaN.", b"NaN(", b"NAN")),
+    (b"inf", (b"nfinity", b"+inf", b"Inf")),
+    (b"#", (b"#QNAN", b"#SNAN", b"#IND", b"#INF")),
+)
+"""Each non-standard spelling of a non-finite number contains one of these; those of a group have its first text in small letters
+in common, which most records lack."""
 _NONFINITE = compile_later(
     rb"(?<=[\s:=(\[,|\"'>])(?P<sign>[+-]?)"
     rb"(?:(?P<nan>1\.\#(?:QNAN|SNAN|IND)\d*|(?<![\dnf] )\(nan\)|nan(?:\.0*|\((?:ind|q?nan|snan)[\w]*\))"
@@ -130,9 +134,8 @@ _NONFINITE = compile_later(
 
 def may_spell(raw: bytes) -> bool:
     """Return whether the records may contain NaN or infinity in a spelling that ``spell_nonfinite`` rewrites."""
-    lowered, may = raw.lower(), raw.__contains__  # most records have none of these three
-    spelled = (b"nan" in lowered and any(map(may, _NAN_SIGNS))) or (b"inf" in lowered and any(map(may, _INF_SIGNS)))
-    return spelled or (b"#" in raw and any(map(may, _CODE_SIGNS)))
+    lowered = raw.lower()
+    return any(common in lowered and any(sign in raw for sign in signs) for common, signs in _NONFINITE_SIGNS)
 
 
 def spell_nonfinite(raw: bytes, may: Callable[[bytes], bool] = may_spell) -> bytes:
@@ -152,10 +155,13 @@ _MARKED = compile_later(
 )
 
 
+_APART = ((b"*", b" * "), (b"!", b" ! "), (b"~", b" ~ "), (b">", b" > "))
+"""Each mark, which most records lack, and the mark between blanks."""
+
+
 def without_marks(raw: bytes) -> bytes:
     """Return records without the marks, and the frames of spinners, that stand before a label: ``step 3 | * loss 0.5``."""
-    marked = (b"*" in raw and b" * " in raw) or (b"!" in raw and b" ! " in raw)
-    marked = marked or (b"~" in raw and b" ~ " in raw) or (b">" in raw and b" > " in raw)
+    marked = any(mark in raw and apart in raw for mark, apart in _APART)
     if not marked and (raw.isascii() or not (b" \xe2" in raw or b" \xf0" in raw or _spins(raw))):
         return raw
     pieces: list[bytes] = []

@@ -216,7 +216,7 @@ def find_pace(records: Records, marks: Placed, grain: float) -> float | None:
     """Return the seconds of a step by the stamps; None if records have none.
     Only stretches without ``marks`` count, and none between records once an epoch, but epochs themselves are counted with what
     ends them. ``grain``: seconds by which the stamps may be off."""
-    if records.by_epoch and not marks.at.size and bool((records.covers > 1).any()):
+    if not marks.at.size and any(bool((records.covers[part] > 1).any()) for part in slices(records.count)) and records.by_epoch:
         return None
     clock = records.clock
     first, last = records.starts, records.stops - 1

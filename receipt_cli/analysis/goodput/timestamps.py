@@ -199,10 +199,12 @@ def find_work(
     until = begins_again(lines, last, first)
     behind = {number: line for number, line in lines.items() if last < number < until}
     after = any(is_command(line) or shows(line, between) for line in behind.values())
-    other = (lines[n] for n in lines.keys() - set(read.tolist()) if last_step < n < last)
-    held = any(shows(line, between) for line in other)
+    late = set(read[read > last_step].tolist())
+    held = any(shows(line, between) for number, line in lines.items() if last_step < number < last and number not in late)
+    if until == math.inf:
+        return Outside(loop, after, between=held)
     tail = Stamps.of([s for number, line in behind.items() for s in line_stamps(plain(line + b"\n"), number)])
-    return Outside(loop, after, None if until == math.inf else tail, held)
+    return Outside(loop, after, tail, held)
 
 
 _PLAIN_WORD = compile_later(r"(?<![a-z0-9/.])[a-z]++(?![\w/]{0,80}[./])")
