@@ -36,8 +36,8 @@ JOINED = r"-(?P<word><counted>)(?!\w)"
 """A counter's word that a hyphen joins to its number: ``0-epoch (4/500)``."""
 LEADING = r"(?:<leading>(?:[ \t]+|\Z)){0,3}\Z"
 AT = r"(?P<name>[\w/ .-]{1,60}?)[ \t]+<joints>[ \t]+(?P<counter>[A-Za-z_ ]{1,20}?)[ \t#:]*\Z"
-LEVEL = r"\A<levels>:(?:[\w.]{1,80}:)?(?=\S)"
-"""A logger's head that no blank ends: ``INFO:Epoch``."""
+LEVEL = r"\A<levels>(?::(?:[\w.]{1,80}:)?|-)(?=\S)"
+"""A logger's head that no blank ends: ``INFO:Epoch``, ``INFO-Epoch``."""
 MAX_NAME = 400
 """Characters before a number in which its name is looked for."""
 
@@ -264,8 +264,14 @@ def _in_company(names: Sequence[Name], shape: Shape, vocabulary: Vocabulary) -> 
 
 
 def _slashed(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[Name]:
-    """Return the names where ``train/val 0.27/0.11`` or ``train/val acc 0.8/0.7`` names two numbers."""
+    """Return the names where ``train/val 0.27/0.11``, ``train/val acc 0.8/0.7`` or ``Epoch and iter 28 99`` names two numbers."""
     for at, name in enumerate(names[:-1]):
+        both = name.words.split(" and ")
+        counts = (
+            shape.columns[at].integer and shape.columns[at + 1].integer and all(_is_counter(text, vocabulary) for text in both)
+        )
+        if len(both) == 2 and counts and not shape.literals[at + 1].strip(b" ,/"):
+            return [*names[:at], replace(name, words=both[0]), replace(names[at + 1], words=both[1], behind=""), *names[at + 2 :]]
         one, other, *rest = (*name.words.split(), "", "")
         behind = shape.literals[at + 1].strip() == b"/" and not (shape.columns[at].integer or shape.columns[at + 1].integer)
         if behind and one in vocabulary.training and other in vocabulary.evaluation:
@@ -363,11 +369,13 @@ def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
     if name.several:
         return None
     scores = vocabulary.scores | vocabulary.grades if name.unit == "%" else vocabulary.scores
-    if name.unit in (None, "%") and (" ".join(own) in scores or tail in scores):
+    if name.unit in (None, "%") and (" ".join(own) in scores or tail in scores or not vocabulary.rewards.isdisjoint(own)):
         rank = TRAINED if set(name.spelled) & vocabulary.training else TRAINED + 1
         return Role(SCORE, rank, unit="percent" if name.unit == "%" else None)
-    if name.unit is None and ((tail in vocabulary.loss and len(tail) > 2) or "loss" in own):
-        return Role(PART)
+    if name.unit is None and (
+        (tail in vocabulary.loss and len(tail) > 2) or "loss" in {word.rstrip("0123456789") for word in own}
+    ):
+        return Role(PART)  # ``loss2`` is one of several
     if " ".join(own) in vocabulary.timings or name.words in vocabulary.timings:
         unit = vocabulary.times.get(name.unit or "")
         return Role(TIMING, unit=unit) if unit or name.unit is None else None

@@ -17,7 +17,7 @@ MAX_SECTION = 80
 _ASCII_WORDS = re.compile(r"\w+", re.ASCII)
 _LETTERS = re.compile(r"[a-z]+")
 _PARTS = re.compile(r"[\s_\-./@~]+")
-_HUMP = re.compile(r"(?<=[a-z])(?=Loss(?![a-z]))|(?<=\b[Ll]oss)(?=[A-Z][a-z])")
+_HUMP = re.compile(r"(?<=[A-Za-z])(?=Loss(?![a-z]))|(?<=[a-z]{2})(?=(?!Error|Exception|Warning)[A-Z][a-z]{2})")
 _UNIT = re.compile(r"\s*[(\[]\s*([\w/%.]{1,12})\s*[)\]]\s*\Z")
 
 
@@ -140,7 +140,7 @@ def _has_blanks(word: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """Return ``text`` in lower case with one blank between its words (``trainLoss`` is two) and without a unit in brackets."""
+    """Return ``text`` in lower case with one blank between its words (``trainLoss`` is two), without a unit in brackets."""
     return " ".join(_PARTS.sub(" ", _HUMP.sub(" ", _UNIT.sub("", text))).lower().split())
 
 
