@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 from receipt_cli.learn.names import EPOCH, LOSS, PART, SCORE, STEP, Name, Role
 from receipt_cli.learn.shapes import Column, Shape
@@ -73,7 +73,11 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
     steps = counting or few
     if not steps:
         moving = [at for at in nameless if _counts(shape, at, vocabulary)]
-        if moving:
+        slower = [at for at in nameless if not columns[at].drops and 0 < 2 * columns[at].rises < columns[at].count]
+        finer = [at for at in free if slower and at > slower[0] and _each(columns[at])]
+        if finer and not epochs:
+            steps, epochs = finer[:1], slower[:1]  # ``[1/41] 300), Loss: 0.067``
+        elif moving:
             best = max(moving, key=lambda at: (columns[at].rises, columns[at].kind == FRACTION, at))
             steps = [best]
             if not epochs:
@@ -89,6 +93,8 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
         steps = [at for at in drawn if _counts(shape, at, vocabulary)][:1]
     if not steps and epoch is None and any(role is not None and role.kind in (LOSS, PART, SCORE) for role in roles):
         steps = [at for at in range(glued + 1, glued + 2) if roles[at] is None and _leads(shape, names, at, vocabulary)]
+    if not steps and epoch is None and any(role is not None and role.kind in (LOSS, PART) for role in roles):
+        epoch, steps = _nested(shape, [at for at in free if not {*names[at].spelled} & (vocabulary.runs | vocabulary.foreign)])
     if not steps and epoch is None:
         behind = [at for at in range(head + 1, len(columns)) if _place(shape, names, at)]
         if len(behind) == 1 and _counts(shape, behind[0], vocabulary):
@@ -190,9 +196,12 @@ def _falls_from_end(shape: Shape, at: int) -> bool:
 
 
 def _with_epochs(shape: Shape, at: int) -> float:
-    """Return the share of the falls of a column at which another whole number rose: an epoch."""
-    falls = shape.falls(at)
-    risen = [1 for b, a in falls if any(a.get(i, 0) > v for i, v in b.items() if i != at and shape.columns[i].integer)]
+    """Return the share of the falls of a column at which another whole number rose that seldom rises elsewhere: an epoch."""
+    falls, numbers = shape.falls(at), {i: column.numbers for i, column in enumerate(shape.columns) if column.integer and i != at}
+    often = 2 * sum((b or 0) < (a or 0) for a, b in pairwise(shape.columns[at].numbers))
+    slow = {i for i, values in numbers.items() if sum((b or 0) > (a or 0) for a, b in pairwise(values)) <= often}
+    slow |= {i for i in numbers if _first_pass(shape.columns[i], shape.columns[at]) is not None}
+    risen = [1 for b, a in falls if any(a.get(i, 0) > v for i, v in b.items() if i in slow)]
     return len(risen) / len(falls) if falls else 0.0
 
 
@@ -209,6 +218,11 @@ def _leads(shape: Shape, names: list[Name], at: int, vocabulary: Vocabulary) -> 
     plain = column.kind in (NUMBER, FRACTION) and column.integer and not name.unit and not name.evaluation and bool(name.words)
     steady = column.count >= FEW and column.strides >= AGREE * column.rises and column.strides + column.drops >= column.count - 2
     return plain and steady and known.isdisjoint(name.spelled)
+
+
+def _each(column: Column) -> bool:
+    """Return whether whole numbers rise by one stride, but for a few, and never go back."""
+    return column.integer and not column.drops and column.strides >= AGREE * (column.count - 1) >= FEW
 
 
 def _nameless(shape: Shape, names: list[Name], at: int) -> bool:
@@ -299,8 +313,9 @@ def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
         if per_epoch and (falls or column.kind == FRACTION):
             launches = not column.bare and column.switches <= counted.drops  # each has its own length
             whole = column.kind == FRACTION and (column.one_total or launches)
-            whole = whole and (counted.lowest in (0, 1) or counted.last == counted.total)  # else the first may be 0 or 1
-            return Counter(PER_EPOCH if whole else UNNUMBERED, step, epoch, first_epoch(counted))
+            first = _first_pass(counted, column) if counted.lowest > 1 else first_epoch(counted)
+            whole = whole and (first is not None or counted.last == counted.total)  # else the first may be 0 or 1
+            return Counter(PER_EPOCH if whole else UNNUMBERED, step, epoch, first_epoch(counted) if first is None else first)
         if not falls and counted.rises == 0 and column.kind == FRACTION:
             return Counter(UNNUMBERED, step, epoch, first_epoch(counted))
         return Counter(GLOBAL, step, epoch, first_epoch(counted))
@@ -334,12 +349,36 @@ def _is_outer(column: Column, epochs: Column) -> bool:
 
 def _slower(shape: Shape, others: list[int], steps: list[int]) -> int | None:
     """Return the first counter in ``others`` that rises each time the step starts again: ``iteration 3 step 2/50``."""
-    for at in others if steps else ():
-        other = max(steps, key=lambda place: shape.columns[place].rises)
+    for at, other in product(others, sorted(steps, key=lambda place: -shape.columns[place].rises)):
         slow, fast = shape.columns[at], shape.columns[other]
         if at != other and slow.drops <= (1 - AGREE) * fast.drops:  # a launch may have resumed an epoch
             falls = shape.falls(other)
             rose = [1 for b, a in falls if a.get(at, 0) > b.get(at, 0)]
-            if len(falls) >= 2 and len(rose) >= AGREE * len(falls) and slow.rises <= fast.drops:
+            each = slow.rises <= fast.drops or _first_pass(slow, fast) is not None
+            if len(falls) >= 2 and len(rose) >= AGREE * len(falls) and each:
                 return at
     return None
+
+
+def _nested(shape: Shape, places: list[int]) -> tuple[int | None, list[int]]:
+    """Return of whole numbers the first that starts again each time one before it rises, and that one, whatever their names:
+    ``epoch_out: 0, epoch_in: 9``, ``Epoch and iter 28 99``."""
+    inner = [at for at in places if shape.columns[at].integer and shape.columns[at].drops]
+    pairs = ((_slower(shape, [slow for slow in places if slow < at and shape.columns[slow].integer], [at]), at) for at in inner)
+    return next(((slow, [at]) for slow, at in pairs if slow is not None), (None, []))
+
+
+def _first_pass(slow: Column, fast: Column) -> int | None:
+    """Return the number of the first pass, 0 or 1, if the passes and the steps together rise by one stride from 0 on; else None.
+
+    ``iteration:4 step:13/29``, ``iteration:7 step:26/29``: 3 x 29 + 13 is 100, and 6 x 29 + 26 is 200.
+    """
+    total = fast.total or 0
+    if fast.kind != FRACTION or not fast.one_total or slow.drops or None in (*slow.numbers, *fast.numbers):
+        return None
+    places = [(a or 0) * total + (b or 0) for a, b in zip(slow.numbers, fast.numbers, strict=True)]
+    strides = {after - before for before, after in pairwise(places)}
+    if len(places) < FEW or len(strides) != 1:
+        return None
+    fitting = [first for first in (0, 1) if (places[0] - first * total) % min(strides) == 0]
+    return fitting[0] if len(fitting) == 1 else None
