@@ -155,11 +155,19 @@ ONE_OF = 20
 """One of so many headings may lack its records, or be of another launch."""
 
 
+SELDOM = 4
+"""Epochs of headings begin again seldom if they rise so many times as often."""
+
+
 def _heads_each(heads: Shape, epochs: Column, shape: Shape, column: Column) -> bool:
-    """Return whether a heading precedes the first record, and each record at which the counter starts again."""
+    """Return whether a heading precedes the first record, and each record at which the counter starts again.
+
+    Their epochs may begin again, as those of another launch do, at 0 or 1, if that is seldom.
+    """
     spare = heads.count // ONE_OF
     each = column.drops > 0 and -spare < heads.count - column.drops <= 2 + spare and heads.first < shape.first
-    return each and epochs.drops <= spare and epochs.rises >= heads.count - 1 - 2 * spare
+    anew = epochs.drops if epochs.lowest in (0, 1) and SELDOM * epochs.drops <= epochs.rises else 0
+    return each and epochs.drops <= max(spare, anew) and epochs.rises >= heads.count - 1 - max(2 * spare, anew)
 
 
 def _begins_epochs(reading: Reading) -> bool:
