@@ -107,8 +107,9 @@ def _figures_of_steps(r: Reading) -> bool:
 
 
 def _figures_of_epochs(r: Reading) -> bool:
-    """Return whether records, one for each epoch, print parts of a loss, or a perplexity or likelihood that varies."""
-    told = [at for at, role in r.roles.items() if role.metric == "perplexity" or "likelihood" in r.names[at].words]
+    """Return whether records, one for each epoch, print parts of a loss, or a perplexity, likelihood or loss that varies."""
+    telling = ("perplexity", "policy_loss", "value_loss")
+    told = [at for at, role in r.roles.items() if role.metric in telling or "likelihood" in r.names[at].words]
     varies = any(r.shape.columns[at].varies for at in told[:1])
     headed = r.counter.epoch is None and r.counter.heading is not None
     return r.counter.mode == EPOCHS and (headed or _rises(r)) and (PART in _kinds(r) or varies)
@@ -125,7 +126,8 @@ def _scores(r: Reading) -> bool:
         return bool(scores) and (not words or counter_of(words, r.vocabulary) is not None)
     evaluated = {" ".join(name.spelled[1:]) for name in r.names if name.evaluation}
     spoken = r.counter.epoch is not None and not r.vocabulary.training.isdisjoint(r.names[r.counter.epoch].spelled)
-    told = [at for at, role in scores if role.rank == TRAINED or r.names[at].words in evaluated or spoken]
+    rewarded = [not r.vocabulary.rewards.isdisjoint(r.names[at].spelled) for at, _ in scores]  # no evaluation's, by its name
+    told = [at for at, role in scores if role.rank == TRAINED or r.names[at].words in evaluated or spoken or any(rewarded)]
     many = len(scores) > 1 and r.shape.count >= FEW and all(r.shape.columns[at].distinct > 2 for at, _ in scores)
     return r.counter.mode == EPOCHS and _rises(r) and (many or any(r.shape.columns[at].distinct > 1 for at in told))
 

@@ -222,7 +222,10 @@ def _metrics(
 
 
 def _figures(shape: Shape, names: list[Name], counter: Counter, vocabulary: Vocabulary) -> dict[int, Role]:
-    """Return figures of unknown names beside an epoch that counts: ``Epoch [3/100] Recon: 0.13 | KL: 39.8``, two at least."""
+    """Return figures of unknown names beside an epoch that counts: ``Epoch [3/100] Recon: 0.13 | KL: 39.8``, two at least.
+
+    One suffices that is called as the training is, beside one of an evaluation: ``train=0.66, validation=0.68, test=0.68``.
+    """
     found, aside = {}, vocabulary.foreign | vocabulary.timings
     for at, (name, column) in enumerate(zip(names, shape.columns, strict=True)):
         words = set(name.words.split())
@@ -230,7 +233,8 @@ def _figures(shape: Shape, names: list[Name], counter: Counter, vocabulary: Voca
         moves = column.varies
         if plain and moves and words and not (words & aside or name.evaluation or name.several):
             found[at] = Role(PART)
-    return found if len(found) > 1 and shape.count >= FEW and counter.heading is None else {}
+    trained = any(names[at].words in vocabulary.training for at in found) and any(name.evaluation for name in names)
+    return found if (len(found) > 1 or trained) and shape.count >= FEW and counter.heading is None else {}
 
 
 def _values(shape: Shape, names: list[Name], counter: Counter) -> dict[int, Role]:

@@ -170,19 +170,20 @@ def _launches(group: Group) -> list[Group]:
 
 
 def _part_twins(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Reading]:
-    """Return the readings with those as evaluations which another record prints of training: ``Train loss``, ``Valid loss``."""
-    trained: set[tuple[bytes, ...]] = set()
-    evaluated: list[tuple[tuple[bytes, ...], Reading]] = []
+    """Return the readings with those as evaluations that count and name their loss as others do which say that they are of
+    training: ``[Train] Epoch 3: loss = 0.5``, ``[Diff-Val] Epoch 3: loss = 0.6``."""
+    trained: set[tuple[str, ...]] = set()
+    evaluated: list[tuple[tuple[str, ...], Reading]] = []
+    sides = vocabulary.evaluation | vocabulary.training
     for reading in readings:
         if reading.loss is None:
             continue
-        text = b"\x00".join(reading.shape.literals).lower()
-        words = set(re.findall(r"[a-z]+", text.decode("utf-8", "replace")))
+        words = set(re.findall(r"[a-z]+", b" ".join(reading.shape.literals).lower().decode("utf-8", "replace")))
         spoken = words & vocabulary.evaluation
         if bool(spoken) == bool(words & vocabulary.training):
             continue
-        sides = b"|".join(word.encode() for word in words & (vocabulary.evaluation | vocabulary.training))
-        key = tuple(re.sub(rb"(?<![a-z])(?:%s)(?![a-z])" % sides, b"\x01", text).split())
+        named = (reading.names[at] for at in (*reading.counter.places, reading.loss))
+        key = (*(" ".join(word for word in name.spelled if word not in sides) for name in named), reading.counter.mode)
         if spoken:
             evaluated.append((key, reading))
         else:
