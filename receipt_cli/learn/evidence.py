@@ -19,7 +19,7 @@ from receipt_cli.learn.between import opens
 from receipt_cli.learn.counting import ABSENT, EPOCHS, FEW, GLOBAL, PER_EPOCH, drawn_steps
 from receipt_cli.learn.emit import Induced
 from receipt_cli.learn.headings import counted_values
-from receipt_cli.learn.names import LOSS, METRIC, SCORE
+from receipt_cli.learn.names import LOSS, METRIC, SCORE, is_mean
 from receipt_cli.learn.reading import CONTRARY, DOUBTS, FIGURES, SEVERAL_COUNTS, Reading
 from receipt_cli.learn.readings import without
 from receipt_cli.learn.series import Group, find_groups
@@ -96,6 +96,18 @@ class Explanation:
         counter, columns = self.group.main.counter, self.group.main.shape.columns
         return (self.count, *((columns[at].first, columns[at].last) for at in counter.places))
 
+    @property
+    def mean(self) -> bool:
+        """Whether the loss is called a mean: it may be that of all steps so far."""
+        main = self.group.main if self.group is not None else None
+        return main is not None and main.loss is not None and is_mean(main.names[main.loss], main.vocabulary)
+
+    @property
+    def figures(self) -> Sequence[float | None]:
+        """The first losses of its records."""
+        main = self.group.main if self.group is not None else None
+        return () if main is None or main.loss is None else main.shape.columns[main.loss].numbers
+
     def rivals(self, other: Explanation) -> bool:
         """Return whether at most one of the two can be right: their records mix, and both have a loss or their results differ."""
         (first, last), (begin, end) = self.span, other.span
@@ -103,6 +115,13 @@ class Explanation:
         if self.group is not None and other.group is not None and self.sure and other.sure and not among(self.group, other.group):
             return False
         return first <= end and begin <= last and (losses or self.outcome != other.outcome)
+
+    def repeats(self, other: Explanation) -> bool:
+        """Return whether the records are of the same steps and print the same losses, or only one of the two prints a mean.
+
+        ``Step: 2 | Loss: 0.0062`` and ``[step 2] avg_loss=0.0031``.
+        """
+        return self.outcome == other.outcome and (self.mean != other.mean or self.figures == other.figures)
 
 
 class Weighed(NamedTuple):
@@ -134,12 +153,14 @@ def weigh(explanation: Explanation, log: Log) -> Weighed:
 
 def decide(explanations: Sequence[Explanation], log: Log) -> Decision:
     """Choose the best explanation of a log, and the other stages of its run; none if its score, or its lead, is too small."""
-    weighed = tuple(sorted((weigh(each, log) for each in explanations), key=lambda w: (-w.score, -w.explanation.count)))
+    weighed = tuple(
+        sorted((weigh(each, log) for each in explanations), key=lambda w: (-w.score, w.explanation.mean, -w.explanation.count))
+    )
     if not weighed or weighed[0].score <= 0:
         return Decision((), weighed)
     best = weighed[0].explanation
     close = (w for w in weighed[1:] if weighed[0].score - w.score < log.vocabulary.margin)
-    rival = next((w for w in close if best.rivals(w.explanation)), None)
+    rival = next((w for w in close if best.rivals(w.explanation) and not best.repeats(w.explanation)), None)
     if rival is not None:
         return Decision((), weighed, rival.explanation)
     return Decision((best, *stages(best, [w.explanation for w in weighed[1:] if w.score > 0])), weighed)
