@@ -83,16 +83,17 @@ def induce_steps(readings: Iterable[Reading]) -> Induced | None:
 
 
 def _shows_training(reading: Reading) -> bool:
-    """True for a bar with two named numbers that move, or a loss, and no word of an evaluation."""
+    """True for a bar of no evaluation that shows a loss, or two named numbers that move, or is called ``Training`` alone."""
     kinds = {role.kind for role in reading.roles.values()}
     drawn = len(drawn_steps(reading.shape)) == 1 and not any(name.evaluation for name in reading.names)
-    often = reading.bar and reading.shape.count >= FEW and drawn
-    return often and (not kinds.isdisjoint((LOSS, PART)) or _moving(reading) > 1)
+    said = {*reading.names[0].spelled}
+    told = not kinds.isdisjoint((LOSS, PART)) or _moving(reading) > 1 or bool(said and said <= reading.vocabulary.training)
+    return reading.bar and reading.shape.count >= FEW and drawn and told
 
 
 def _moving(reading: Reading) -> int:
-    """Return how many columns have a name before a separator, and numbers that are seldom the same far apart."""
+    """Return how many columns have a name before a separator, and numbers without a unit that are seldom the same far apart."""
     columns = enumerate(zip(reading.shape.columns, reading.names, strict=True))
-    named = [at for at, (c, n) in columns if c.kind == NUMBER and n.sure and n.text and not c.integer]
+    named = [at for at, (c, n) in columns if c.kind == NUMBER and n.sure and n.text and not (c.integer or n.unit or n.follows)]
     rows = [parts for core in reading.shape.samples if len(parts := split(core)) == 2 * len(reading.shape.columns) + 1]
     return sum(len({row[2 * at + 1] for row in rows}) * 3 > len(rows) for at in named)
