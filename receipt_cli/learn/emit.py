@@ -296,7 +296,8 @@ def before_training(group: Group) -> bool:
     main = group.main
     step = main.counter.step
     rates = {role.metric for role in main.roles.values() if role.metric is not None}
-    if step is None or rates != {"learning_rate"} or any(role.kind == PART for role in main.roles.values()):
+    others = [c for at, c in enumerate(main.shape.columns) if at not in main.roles and c.kind == NUMBER and not c.integer]
+    if step is None or rates != {"learning_rate"} or len(main.roles) > 1 or any(column.varies for column in others):
         return False
     firsts = [r.shape.columns[r.counter.step].first for r in group.readings if r.counter.step is not None]
     return 0 in firsts and (main.shape.columns[step].stride or 1) > 1
