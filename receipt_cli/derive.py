@@ -52,6 +52,7 @@ from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect, is_shared
 from receipt_cli.detect.generic import (
     GENERIC,
+    Fallback,
     is_generic,
     load_generic,
     may_be_another,
@@ -220,37 +221,48 @@ class Plan:
             raise InputError("the log is empty", where=gathered.streams[0].parts[0].name)
         return self._read(gathered, self.choice, workers)
 
-    def _read(self, gathered: Gathered, choice: Choice | None, workers: int | None, *, part: bool = False) -> Reading:
-        """Return the reading of a log, or of a ``part`` of one, whose grammars may differ from the ``choice``."""
+    def _read(
+        self, gathered: Gathered, choice: Choice | None, workers: int | None, *, part: bool = False, known: Fallback | None = None
+    ) -> Reading:
+        """Return the reading of a log, or of a ``part`` of one, whose grammars may differ from the ``choice``.
+
+        ``known``: the generic reading of the log that this is a part of.
+        """
         detection = detect(self.engine, gathered.body, forced=self.forced, choice=choice)
         if choice is not None and part and not detection.chosen:
             choice, detection = None, detect(self.engine, gathered.body)
         gaps = gaps_of_trainers(self.engine, gathered.body, detection)
-        whole = None if gaps else self._read_whole(gathered, detection, choice, workers)
+        whole = None if gaps else self._read_whole(gathered, detection, choice, workers, known)
         parts = read_parts(self.engine, gathered, gaps if whole is None else gaps_of_launches(whole.launches), workers)
         if not parts:
-            return whole or self._read_whole(gathered, detection, choice, workers)
-        every = (self._read(one, choice, workers, part=True) for one in parts)
+            return whole or self._read_whole(gathered, detection, choice, workers, known)
+        known = whole.fallback if whole is not None else None
+        every = (self._read(one, choice, workers, part=True, known=known) for one in parts)
         read = [inner for one in every for inner in one.parts or (one,)]
         carry_doubts(whole.launches if whole is not None else (), [one.launches for one in read])
         launches = [launch for one in read for launch in one.launches]
         return replace(read[-1], gathered=gathered, launches=launches, parts=tuple(read))
 
-    def _read_whole(self, gathered: Gathered, detection: Detection, choice: Choice | None, workers: int | None) -> Reading:
+    def _read_whole(
+        self, gathered: Gathered, detection: Detection, choice: Choice | None, workers: int | None, known: Fallback | None
+    ) -> Reading:
         engine, forced, streams = self.engine, self.forced, gathered.streams
         grammars = [chosen.grammar for chosen in detection.chosen]
         unread = forced is None and may_be_another(engine, gathered.body, detection)  # ``lacks`` are reported with any choice
         lacking: list[Lack] = []
+        fallback: Fallback | None = None
         if unread or (choice is not None and choice.generic):
-            second = read_generically(streams, gathered, detection, workers, lacking, self.site, engine, many=self.one_of_many)
+            many = self.one_of_many
+            second = read_generically(streams, gathered, detection, workers, lacking, self.site, engine, many=many, known=known)
             if second is not None and (choice is None or choice.generic):
                 engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
+                fallback = second
         told = read_events(engine, gathered.body, grammars)
         events, body = gathered.in_order(told.table)
         events, launches = find_runs(events, body, engine.catalogue, streams)
         launches[0] = launches[0]._replace(line=gathered.lines[0] + 1)
         read = (engine, gathered, body, self.options, detection, grammars, events, launches, told, tuple(lacking))
-        return Reading(*read, registry=self.site.registry)
+        return Reading(*read, registry=self.site.registry, fallback=fallback)
 
 
 @dataclass(frozen=True)
@@ -274,6 +286,8 @@ class Reading:
     after: float = math.inf
     """Of a part: the last line before it, and the first line of the next part."""
     registry: Registry | None = None
+    fallback: Fallback | None = None
+    """The generic reading, if the log was read so."""
 
     @cached_property
     def edges(self) -> Edges:

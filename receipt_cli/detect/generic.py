@@ -73,6 +73,7 @@ class Fallback:
     gathered: Gathered
     detection: Detection
     grammar: Grammar
+    learned: Learned
 
 
 @cache
@@ -169,6 +170,10 @@ def _steps_of(detection: Detection) -> int:
     return max((known[chosen.grammar.id] for chosen in detection.chosen), default=0)
 
 
+MOST_BORROWED = 7
+"""Most records of a part of a log that the rules of the whole log read: from so many on, those of the part teach enough."""
+
+
 def read_generically(
     streams: Sequence[Stream],
     gathered: Gathered,
@@ -179,11 +184,13 @@ def read_generically(
     first: Engine,
     *,
     many: bool = False,
+    known: Fallback | None = None,
 ) -> Fallback | None:
     """Return the second reading of a log, or None if it shows no certain training.
 
     ``streams`` were read before; None too if the log cannot be read again, or has changed. ``lacking``: see ``learn_streams``.
     ``many``: the process reads further logs one at a time and reuses its engines. ``first``: the engine that scanned the log.
+    ``known``: the reading of the log that this is a part of; what it learned counts if the records of the part teach nothing.
     """
     vocabulary = vocabulary_of(site)
     rival, least, others = not wanted(detection), least_of_rival(_steps_of(detection)), detection.chosen
@@ -195,6 +202,9 @@ def read_generically(
     try:
         quoted_lines = _aside(first, gathered, quoted)
         learned = learn_streams(streams, vocabulary, lacking, quoted_lines, least if rival else 0)
+        borrowed = learned is None and known is not None
+        if borrowed and known is not None:
+            learned = replace(known.learned, foreign=(), evaluated=(), siblings=(), behind=())
         if learned is None:
             return None
         if (ambiguous and not learned.sure) or (rival and learned.steps < least):
@@ -220,9 +230,11 @@ def read_generically(
     chosen = (Chosen(grammar, "only_version"), *detection.chosen)
     read = [engine.columns(once_more.body, grammar, rule) for rule in grammar.rules if rule.event == "step"]
     count = sum(len(columns) for columns in read if columns is not None)
+    if borrowed and count > MOST_BORROWED:
+        return None  # so many records were refused for what they show
     candidate = Candidate(INDUCED, INDUCED, count, count, count, count, len(learned.rules))
     found = Detection(chosen, (candidate, *detection.candidates))
-    return Fallback(engine, once_more, found, grammar)
+    return Fallback(engine, once_more, found, grammar, learned)
 
 
 def _aside(engine: Engine, gathered: Gathered, quoted: Sequence[Grammar]) -> frozenset[int]:
