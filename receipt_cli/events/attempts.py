@@ -220,9 +220,10 @@ class BySteps:
         ):
             additions.add(last, row)  # a companion line follows the last copy
         # 4. a restart. If several rules printed this step, one of their lines may come twice without a restart; if the loss scale
-        # falls, the trainer skipped the update and makes the step again
+        # falls, the trainer skipped the update and makes the step again; a bar that is full once more is one of many
         elif (
             len(additions.rules(last)) == 1
+            and not row.rule.redraw
             and not is_skipped(additions.figures(last), additions.figures(row))
             and (self._began_anew(last, row) or _replanned(last, row) or self._starts_again(before, last, row))
         ):
