@@ -349,7 +349,8 @@ def losses_left_over(
         indices = [i for i, phase in enumerate(phases) if count and any(source.rule is rule for source in phase.steps.sources)]
         for index in indices:
             fields = [pointer("phases", index, "summary", "metrics", "loss", name) for name in STATISTICS]
-            fields.append(pointer("phases", index, "summary", "steps", "record_count"))
+            steps = ["record_count"] if count <= len(phases[index].steps) else ["record_count", "last"]
+            fields += [pointer("phases", index, "summary", "steps", name) for name in steps]
             line = summaries[index].lines[0]
             detail = f"{count} losses on lines with several losses were not read"
             found.append(Problem("figure_unread", line, detail, "", () if line is None else (line,), (), tuple(fields)))
