@@ -35,7 +35,8 @@ _FOREIGN = 0.6
 _INSIDE = 0.2
 """Share of the widest lines that must be cut inside a word or number; the others are cut between two."""
 _NUMBER = compile_later(rb"\d(?:\.|[eE]-?)?\Z")
-_OF_NUMBER = compile_later(rb"(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?(?![\d:\]])|[eE][-+]?\d+\b|[-+]\d+\b")
+_OF_NUMBER = compile_later(rb"(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?(?![\d:\]]|%\|)|[eE][-+]?\d+\b|[-+]\d+\b")
+"""The rest of a number; the share of a bar, ``100%|``, is none."""
 _CUT = compile_later(rb"[a-zA-Z]\n[a-z_]|\d\n[\d.%]|[._/-]\n[^\W_]|\n(?:[.,:;)\]}%=/_-][\w ]|\d*e[-+]\d\d)")
 """Where two lines meet inside a word or a number."""
 _LETTER = compile_later(rb"\w")
