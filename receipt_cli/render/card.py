@@ -460,7 +460,7 @@ class _Card:
         after = whole(self.steps, "last_line")
         ended = real(latest[-1] if latest else {}, "duration_s") is not None or self.word == "finished"
         if not ended and line is not None and after is not None and line > after:
-            return [Text(f"checkpoint begun at {steps(step)}, end not shown", "yellow")]
+            return [Text(f"checkpoint at {steps(step)}, maybe not complete", "yellow")]
         unsaved, seconds = whole(found, "unsaved_step_count"), real(found, "unsaved_time_s")
         if unsaved and self.word != "finished":
             took = f" ({clock(seconds)})" if seconds else ""
