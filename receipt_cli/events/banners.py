@@ -98,12 +98,12 @@ def _opened(lines: Integers, openings: Integers, anew: Integers | None) -> Integ
 
     ``lines`` are those of the steps, ``openings`` those of the repetitions. The line opens a loop instead if most of these steps
     go on: they are not among those that begin ``anew``. If steps have no number (None), two repetitions without a step between
-    them must show that it opens programs.
+    them must show that it opens programs; a line before every other record is part of the records.
     """
     behind = np.searchsorted(lines, openings[openings > lines[0]])
     opened = np.unique(behind[behind < len(lines)])
     if anew is None:
-        return opened if len(opened) < len(behind) else opened[:0]
+        return opened if len(opened) < len(behind) and 2 * len(opened) < len(lines) else opened[:0]
     begins = np.intersect1d(opened, anew)
     return begins if 2 * len(begins) > len(opened) else begins[:0]
 
