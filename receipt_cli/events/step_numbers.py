@@ -47,13 +47,14 @@ def number_steps(table: EventTable) -> EventTable:
 
 def _proven(records: EventTable, others: EventTable) -> tuple[Floats | None, float]:
     """Return the steps (float64 [n]; None: not proven) of ``records`` and the planned steps, from ``others`` of their grammar."""
-    bars, saved, ends = (_of(others, event) for event in ("progress", "checkpoint", "end"))
+    bars, saved, ends, evals = (_of(others, event) for event in ("progress", "checkpoint", "end", "eval"))
     closing = ends.where(ends.at > records.at[-1]).metric("epoch").values[-1:]
     for number, total in enumerate(_totals(others)[:MOST_TRIED]):
         marks = bars.where((bars.column("planned") == total) & ~np.isnan(bars.steps))
         steps = _numbers(records, marks) if len(marks) and not number else None
         if steps is None:
-            steps = _multiples(records, marks or saved.where(~np.isnan(saved.steps)), total, closing[: len(marks)])
+            shown = marks or saved.where(~np.isnan(saved.steps))
+            steps = _multiples(records, shown, total, closing[: len(marks)], evaluated=2 * len(evals) >= len(records))
         if steps is not None:
             return steps, total
     return None, math.nan
@@ -85,9 +86,10 @@ def _numbers(records: EventTable, bars: EventTable) -> Floats | None:
     return steps
 
 
-def _multiples(records: EventTable, marks: EventTable, total: float, closing: Floats) -> Floats | None:
+def _multiples(records: EventTable, marks: EventTable, total: float, closing: Floats, *, evaluated: bool) -> Floats | None:
     """Return the steps (float64 [n]) of ``records`` if exactly one stride agrees with all that is shown, else None.
-    ``marks``: lines that show a step; ``closing``: the epoch of the last mark, if the trainer's last line is there."""
+    ``marks``: lines that show a step; ``closing``: the epoch of the last one, if the trainer says it; ``evaluated``: whether
+    evaluations are half as many as the records."""
     if not 0 < len(marks) <= PIECE - len(records) or falls(marks.steps).any():
         return None
     epochs, last = np.append(records.filled("epoch"), closing), marks.steps[-1:].repeat(len(closing))
@@ -95,6 +97,8 @@ def _multiples(records: EventTable, marks: EventTable, total: float, closing: Fl
     errors = np.minimum(digits, np.maximum(0.01, epochs / 1000)) * 0.500001  # trainers print two decimals or four digits at least
     behind = np.searchsorted(marks.at, records.at, "right")
     in_order = bool((np.diff(behind) > 0).all() or (np.diff(records.clock) >= 1).all())
+    if not in_order and evaluated and not len(closing):  # an evaluation draws the bar again, too
+        return None
     highest = np.append(marks.steps, total)[behind]
     if not behind[-1]:  # the stream of the bars is written below the other one
         highest[:] = marks.steps[-1]
@@ -112,10 +116,10 @@ def _multiples(records: EventTable, marks: EventTable, total: float, closing: Fl
             return None
         for stride in strides:
             steps = np.maximum(stride * numbers, 1)
-            drawn = steps[int(steps[0] > stride) :]  # a resumed run draws its bar rarely while it skips steps
-            inside = (lowest <= steps) & (steps <= highest)
-            if steps[0] < steps[1] and inside.all() and (in_order or np.isin(drawn, again).all()):
-                found += [steps] * _agree(np.append(steps, last), min(1, stride / 4), epochs, errors)
+            resumed = int(steps[0] > stride)  # while it skips steps, the bar is drawn rarely
+            drawn = in_order or (np.isin(steps[resumed:], again).all() and steps[0] in shown)
+            if steps[0] < steps[1] and ((lowest <= steps) & (steps <= highest)).all() and drawn:
+                found += [steps] * _agree(np.append(steps, last), epochs, errors)
     return found[0] if len(found) == 1 else None
 
 
@@ -127,13 +131,13 @@ def _numberings(epochs: Floats, errors: Floats) -> Iterator[Floats]:
         reach = (1 + likeliest / len(epochs)) * ((errors[0] + errors[-1]) / apart + 1)
         firsts = range(max(0, math.floor(likeliest - reach)), math.ceil(likeliest + reach) + 1) if reach <= MOST_TRIED else ()
         every = (np.arange(first, first + len(epochs), dtype=np.float64) for first in firsts)
-        yield from (numbers for numbers in every if _agree(numbers, 0.25, epochs, errors[: len(epochs)]))
+        yield from (numbers for numbers in every if _agree(numbers, epochs, errors[: len(epochs)]))
 
 
-def _agree(steps: Floats, slack: float, epochs: Floats, errors: Floats) -> bool:
-    """Return whether all epochs, known up to ``errors``, have one length in steps, give or take ``slack``: the batches that an
-    epoch has beyond its whole steps are spread over them."""
-    least, most = (epochs - errors) / (steps + slack), (epochs + errors) / np.maximum(steps - slack, 1e-9)
+def _agree(steps: Floats, epochs: Floats, errors: Floats) -> bool:
+    """Return whether all epochs, known up to ``errors``, have one length in steps, give or take a step: the batches that an epoch
+    has beyond its whole steps are spread over them."""
+    least, most = (epochs - errors) / (steps + 1), (epochs + errors) / np.maximum(steps - 1, 1e-9)
     return bool(least.max() <= most.min())
 
 

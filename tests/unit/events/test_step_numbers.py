@@ -69,6 +69,7 @@ def stamped(text: str, seconds: int) -> str:
     return f"[INFO|2026-01-02 03:{seconds // 60:02d}:{seconds % 60:02d}] trainer.py:10 >> {text.strip()}\n"
 
 
+EVAL = "{'eval_loss': 1.5, 'eval_runtime': 2.5, 'epoch': 0.2}\n"
 TENS = range(10, 101, 10)
 SAVED = stamped("Saving model checkpoint to out/checkpoint-500", 501)
 STAMPED = "".join(stamped(record(1.5, round(n / 17.05, 2)), n) + SAVED * (n == 500) for n in range(5, 605, 5))
@@ -107,6 +108,11 @@ def test_epochs_and_bars_prove_the_stride(receipt_of: Receipt, log: str, steps: 
         bars(range(101), TENS) + records([*TENS[:4], *TENS[5:]], 100),  # one record is missing
         bars(range(101), TENS) + records(TENS, 50),  # by the last line, the steps are of one epoch
         STAMPED,  # no plan
+        bars(range(47), [*TENS, *range(8, 100, 8)])
+        + records(TENS[:3], 100)
+        + EVAL * 2
+        + "Killed\n",  # of records, or evaluations?
+        bars(range(31), TENS[:2]) + records(TENS[:3], 100) + "Killed\n",  # the bar of the last record is not read
         bars(range(101), TENS) * 2 + records(TENS, 100),  # an evaluation's, again and again
     ],
 )
