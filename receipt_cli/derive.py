@@ -358,7 +358,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     last = max((phase.steps.line_span[1] for phase in every if phase.steps), default=0)
     first_and_last = cache(partial(_edges_of, reading, number))
     whole_end = number == len(reading.launches) - 1 and len(reading.gathered.streams) == 1
-    at_end = _last_lines(reading, number) if whole_end else []
+    begun = max([launch.line, *(phase.steps.line_span[1] for phase in every[:-1] if phase.steps)])
+    at_end = [each for each in _last_lines(reading, number) if each[0] >= begun] if whole_end else []
     final = max((phase.steps[-1] for phase in every if phase.steps), key=lambda row: row.at, default=None)
     behind = None if final is None else body.records - 1 - (final.at >> POSITION_BITS)
 

@@ -277,8 +277,8 @@ _COUNTER = compile_later(rb"(?i)(?:\b(?:step|iter(?:ation)?)s?[ :=\[#]{0,3}|\| *
 def find_reached(phase: Phase, saved: Checkpoints | None, lines: Iterable[tuple[int, bytes]]) -> int | None:
     """Return the highest step that later lines show, up to a stride above the last record; None without one or if it is higher.
 
-    Such lines are evaluations, the last checkpoint ``saved`` and, among the numbered ``lines``, counters that have the planned
-    steps or those of the epoch as their total.
+    Such lines are evaluations, the last checkpoint ``saved`` and, among the numbered ``lines`` of the phase, counters that have
+    the planned steps or those of the epoch as their total; also before the last record, which may be printed late.
     """
     positions, last = last_steps(phase)
     if last is None or last.step is None:
@@ -288,7 +288,7 @@ def find_reached(phase: Phase, saved: Checkpoints | None, lines: Iterable[tuple[
     found += [saved.last_step] if saved is not None and saved.last_step is not None and saved.last_line > last.line else []
     totals = {phase.planned: last.step, last.counters.get("epoch_steps"): last.counters.get("epoch_step")}
     for number, line in lines if last.rule.counts != "epoch" else ():
-        pairs = _COUNTER.findall(line) if number > last.line else ()
+        pairs = _COUNTER.findall(line) if number > last.line or (number < last.line and not phase.restarts) else ()
         found += [last.step + int(at) - begin for at, total in pairs if (begin := totals.get(int(total))) is not None]
     stride = max((after - before for before, after in pairwise(positions)), default=1)
     reached = max(found, default=last.step)
