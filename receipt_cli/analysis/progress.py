@@ -287,9 +287,11 @@ def find_reached(phase: Phase, saved: Checkpoints | None, lines: Iterable[tuple[
     found = [int(step) for step in evals.steps[evals.at > last.at] if step == step]
     found += [saved.last_step] if saved is not None and saved.last_step is not None and saved.last_line > last.line else []
     totals = {phase.planned: last.step, last.counters.get("epoch_steps"): last.counters.get("epoch_step")}
-    for number, line in lines if last.rule.counts != "epoch" else ():
-        pairs = _COUNTER.findall(line) if number > last.line or (number < last.line and not phase.restarts) else ()
-        found += [last.step + int(at) - begin for at, total in pairs if (begin := totals.get(int(total))) is not None]
+    read = ((number, pair) for number, line in lines for pair in _COUNTER.findall(line)) if last.rule.counts != "epoch" else ()
+    told = [(number, last.step + int(at) - begin) for number, (at, all_) in read if (begin := totals.get(int(all_))) is not None]
+    above = [(number, step) for number, step in told if step > last.step]
+    late = [step for number, step in above if number > last.line]
+    found += late or [step for number, step in above if number < last.line and not phase.restarts]
     stride = max((after - before for before, after in pairwise(positions)), default=1)
     reached = max(found, default=last.step)
     return reached if last.step < reached <= min(last.step + stride, phase.planned or reached) else None
