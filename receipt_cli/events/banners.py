@@ -123,10 +123,15 @@ def _lines_with(source: Source | None, text: bytes) -> Integers:
 
 
 def _falls(steps: EventTable) -> Integers:
-    """Return the indices of steps that are no higher than the step before; other lines stand between the two."""
-    parts = (slice(part.start, part.stop + 1) for part in slices(len(steps) - 1))
-    falls = ((p.start, np.diff(steps.positions[p]) <= 0, np.diff(steps.line[p]) > 1) for p in parts)
-    return np.concatenate([np.empty(0, np.int64), *(at + 1 + np.flatnonzero(one & far) for at, one, far in falls)])
+    """Return the indices of steps that are no higher than the step before; other lines stand between the two.
+    In one epoch the batches or samples so far count, if the log prints them."""
+    found = [np.empty(0, np.int64)]
+    for part in slices(len(steps) - 1):
+        rises, more, apart = (
+            np.diff(column[part.start : part.stop + 1]) for column in (steps.positions, steps.inside, steps.line)
+        )
+        found.append(part.start + 1 + np.flatnonzero(((rises < 0) | ((rises == 0) & ~(more > 0))) & (apart > 1)))
+    return np.concatenate(found)
 
 
 def _losses_back(steps: EventTable) -> Integers:
