@@ -5,27 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
+from receipt_cli.events.banners import MOST_LINES, SILENCE, STAMPED, first_time, shapes_of
 from receipt_cli.events.launches import DAY, SAID_DONE
 from receipt_cli.events.starts import configures
 from receipt_cli.io.source import Source
 from receipt_cli.patterns import compile_later
-from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, behind_heads, plain, read_clock
+from receipt_cli.records.envelope import behind_heads, plain, read_clock
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
 STOPS = ("cause", "stop", "exit_code")
 """Roles of markers after which a run does not go on: before the second run's first step they belong to the first run."""
-MOST_LINES = 4000
-"""Lines between two trainers that are examined one by one; in a longer gap the second trainer starts at its own records."""
-SILENCE, APART = 60, 3600
-"""Seconds of silence after which a program may have started, and between two runs from which line times decide. Beyond a day
-from a run, a line near the other run is not its own: an evaluation may take hours."""
-STAMPED = 100
-"""Bytes at the start of a line that are searched for a timestamp."""
+APART = 3600
+"""Seconds between two runs from which line times decide. Beyond a day from a run, a line near the other run is not its own: an
+evaluation may take hours."""
 READ = 3
 """Weight of a line that a trainer's rules read; a similar-looking line weighs 1."""
 LAST = 12
@@ -34,11 +31,7 @@ OPENINGS = 8
 """Kinds of first lines of a log among which the start of a program is sought."""
 NEAR = 200
 """Lines of each run that are searched for a time, and first lines of a log among which its program starts."""
-_NOISE = compile_later(rb"[\x00\x08\x1b^]")
-"""Characters that a terminal displays differently: a timestamp may be among them."""
 _LETTER = compile_later(rb"\w")
-_WORD = compile_later(rb"[^\W\d_]|[\x80-\xff]")
-_WHOLE = compile_later(rb"\d+")
 _CALL = compile_later(
     rb"(?:[\w.@:~/-]{0,80}[$#>+] )?(?:nohup: |[\w./-]{0,200}\b(?:python[\d.]*|torchrun|srun|mpirun|deepspeed|accelerate launch)\s"
     rb"|Namespace\()"
@@ -62,35 +55,34 @@ class Gap(NamedTuple):
     body: int = 1
 
 
-def find_borders(engine: Engine, source: Source, gap: Gap, openings: Sequence[bytes]) -> list[int]:
-    """Return the numbers of lines before the second run of a gap, and before each start in it that came to no step.
+def find_border(engine: Engine, source: Source, gap: Gap, openings: Sequence[bytes]) -> int:
+    """Return the number of lines before the second run of a gap, and before its starts that came to no step.
 
-    A start prints the log's opening after a silence. The first border leaves the fewest lines on the wrong side. Ties: a line
-    that calls a program or repeats the log's opening (the first of ``openings`` that recurs), then the line after the longest
-    silence, then the first printed line that is not indented.
+    The border leaves the fewest lines on the wrong side. Ties: a line that calls a program or repeats the log's opening (the
+    first of ``openings`` that recurs), then the line after the longest silence, then the first printed one that is not indented.
     """
     begin = max(source.lines_before or 0, gap.body - 1 if gap.one == gap.other else 0, gap.last - 1 - NEAR)
     around = source.excerpt(begin, gap.first + NEAR) if gap.first - gap.last <= MOST_LINES else None
     if around is None:
-        return [min(gap.start or gap.first, gap.first) - 1]
+        return min(gap.start or gap.first, gap.first) - 1
     every = b"".join(around.blocks()).removesuffix(b"\n").split(b"\n")
-    at, end = gap.last - 1 - begin, gap.first - begin
-    lines = every[at:end]
-    sides = _Sides(engine, gap, lines, every[: at + 1], every[end - 1 :])
-    body = every[max(0, gap.body - 1 - begin) : at] if gap.one != gap.other else []  # a restart repeats its opening
-    shapes = list(map(shape, lines))
-    often = {*map(shape, body)}  # lines that the run repeats
-    opening = next((one for one in _come_again(openings, shapes[1:]) if one not in often), b"")
+    last, end = gap.last - 1 - begin, gap.first - begin
+    lines = every[last:end]
+    sides = _Sides(engine, gap, lines, every[: last + 1], every[end - 1 :])
+    body = every[max(0, gap.body - 1 - begin) : last] if gap.one != gap.other else []  # a restart repeats its opening
+    shapes = _kinds(lines)
+    often = {*_kinds(body)}  # lines that the run repeats
+    behind = dict(pairwise(openings))  # a run may print one of its first lines at its end again, but not the next one, too
+    led = {one for at, one in enumerate(shapes[1:], 2) if one in openings[:1] or behind.get(one) in shapes[at : at + OPENINGS]}
+    opening = next((one for one in openings if one in led and one not in often), b"")
     opens = (at for at, line in enumerate(shapes) if at and opening and line == opening)
     again = next((at for at in opens if gap.sides.get(gap.last + at, 1) > 0), None)
     weights = [sides.side(place) if again is None or place < again else LAST for place in range(1, len(lines) - 1)]
-    behind = list(accumulate(weights, initial=0))
-    best = [place for place, cost in enumerate(behind, 1) if cost == min(behind)]
+    costs = list(accumulate(weights, initial=0))
+    best = [place for place, cost in enumerate(costs, 1) if cost == min(costs)]
     begins = [place for place in best if _CALL.match(_bare(lines[place])) or (opening and shapes[place] == opening)]
     printed = (place for place in begins or best if _LETTER.search(lines[place]) and not _bare(lines[place])[:1].isspace())
-    first = sides.behind_silence(begins or best) or next(printed, best[-1])
-    later = [place for place in range(first + 1, len(lines)) if opening and shapes[place] == opening]
-    return [gap.last - 1 + place for place in (first, *(place for place in later if sides.behind_silence([place]) is not None))]
+    return gap.last - 1 + (sides.behind_silence(begins or best) or next(printed, best[-1]))
 
 
 class _Sides:
@@ -108,7 +100,7 @@ class _Sides:
         backs = [at for at, (one, other) in enumerate(pairwise(self.clocks), 1) if other < one - SILENCE]
         self.back: int | None = backs[0] if backs else None
         self.traced = set(_traced(lines))
-        self.edges = _first_clock(before[::-1]), _first_clock(behind)
+        self.edges = first_time(before[::-1]), first_time(behind)
 
     @cached_property
     def silences(self) -> list[float]:
@@ -190,34 +182,11 @@ def _bare(line: bytes) -> bytes:
     return behind_heads(plain(line + b"\n").rstrip(b"\n"))
 
 
-def _first_clock(lines: Sequence[bytes]) -> float:
-    text = b"\n".join(lines)
-    if _NOISE.search(text) is None:
-        masked = text.translate(MASK)
-        if CLOCK_MASKED not in masked and UNIX_MASKED not in masked:
-            return math.nan
-    clocks = (read_clock(plain(line)[:STAMPED]) for line in lines)
-    return next((clock for clock in clocks if clock == clock), math.nan)
-
-
-def _come_again(openings: Sequence[bytes], shapes: Sequence[bytes]) -> Iterator[bytes]:
-    """Yield the openings among ``shapes``: the first one, and others if the next opening follows soon there too.
-
-    A run may print one of its first lines at its end again.
-    """
-    for at, one in enumerate(openings):
-        places = [place for place, shape in enumerate(shapes, 1) if shape == one]
-        led = any(other in shapes[place : place + OPENINGS] for place in places for other in openings[at + 1 : at + 2])
-        if places and (at == 0 or led):
-            yield one
-
-
 def openings_of(head: bytes, lines: int) -> list[bytes]:
     """Return the kinds of the first ``lines`` of a log, up to ``OPENINGS``; a collector may print before the program."""
-    shapes = (shape(line) for line in head.split(b"\n")[: max(0, min(NEAR, lines))])
-    return list(islice(dict.fromkeys(one for one in shapes if _WORD.search(one)), OPENINGS))
+    shapes = _kinds(head.split(b"\n")[: max(0, min(NEAR, lines))])
+    return list(dict.fromkeys(filter(None, shapes)))[:OPENINGS]
 
 
-def shape(line: bytes) -> bytes:
-    """Return a line without its envelope, with each run of digits as 0 and each run of blanks as one."""
-    return b" ".join(_WHOLE.sub(b"0", _bare(line)).split())
+def _kinds(lines: Sequence[bytes]) -> list[bytes]:
+    return [b" ".join(shape.split()) for shape in shapes_of(lines)]

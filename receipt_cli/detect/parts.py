@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from receipt_cli.detect.borders import LAST, READ, Gap, find_borders, openings_of
+from receipt_cli.detect.borders import LAST, READ, Gap, find_border, openings_of
 from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Detection, Explained, explained
 from receipt_cli.errors import InputError
 from receipt_cli.events.launches import Launch
@@ -213,10 +213,7 @@ def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers:
     start, end = source.lines_before, source.line_end
     parts: list[Gathered] = []
     try:
-        found = [find_borders(engine, source, gap, openings) for gap in gaps]
-        if sum(map(len, found)) >= MOST_PARTS:
-            found = [first[:1] for first in found]  # the starts that came to no step stay with the next run
-        borders = chain.from_iterable(found)
+        borders = [find_border(engine, source, gap, openings) for gap in gaps]
         for before, until in pairwise([start, *borders, end]):
             again = source.excerpt(before or 0, until)
             if again is None:

@@ -3,21 +3,23 @@ No rule needs to read these lines: it counts that most of them come again, with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
 from receipt_cli.definitions.failure_markers import MANY_PROCESSES, Catalogue
-from receipt_cli.events.launches import END, Launch
+from receipt_cli.events.launches import DAY, END, Launch
 from receipt_cli.events.starts import run_in
 from receipt_cli.events.table import EventTable, not_nan, numbers_in
-from receipt_cli.io.source import Source, Stream, joined
+from receipt_cli.io.source import Source, Stream, joined, numbered_lines
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.spill import slices
 from receipt_cli.patterns import compile_later
-from receipt_cli.records.envelope import NO_RANK, behind_heads, form_of_heads, head_ends, plain
+from receipt_cli.records.envelope import NO_RANK, behind_heads, form_of_heads, head_ends, plain, read_clock, time_of_day
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.segment import SegmentBody
 
@@ -30,9 +32,19 @@ FEW = 4
 OF_START = 0.4
 """Share of the kinds of lines before a first failure, from the first line of the program on, that must come again."""
 MOST_STARTS = 1000
-"""Most restarts of steps that are compared: a log with more is of several processes, or of a loop."""
+"""Most restarts of steps, and starts, that are compared: a log with more is of several processes, or of a loop."""
 MOST_LINES = 4000
-"""Most lines before a first step that are compared: the nearest ones."""
+"""Most lines between two steps that are compared: before the later one, the nearest."""
+MOST_HEAD = 1 << 16
+"""Most lines before the first step of a log that are searched for starts."""
+LONGEST = 1024
+"""Most bytes of a line that are compared there."""
+SILENCE = 60
+"""Seconds of silence after which a program may have started."""
+SOON = 10
+"""Fewest seconds between two starts of a program that one process at a time prints."""
+STAMPED = 100
+"""Bytes at the start of a line that are searched for a timestamp."""
 MOST_DIGITS = 19
 """Digits from which on a number counts nothing."""
 _COMMAND = compile_later(
@@ -42,8 +54,8 @@ _COMMAND = compile_later(
 _TRACEBACK = b"Traceback (most recent call last):"
 _ERROR = compile_later(rb"\b(?:ERROR|CRITICAL|FATAL)\b")
 _DIGITS = compile_later(rb"\d+")
-_LETTER = compile_later(rb"[^\W\d_]")
-_EPOCH = compile_later(rb"(?i)\W{0,9}(?:\w{1,9}\W)?epoch[^\w/]{0,5}\d")
+_LETTER = compile_later(rb"[^\W\d_]|[\x80-\xff]")
+_EPOCH = compile_later(rb"(?i)\W{0,9}(?:\w{1,9}\W)?epoch[^\w/]{0,5}\d+")
 """A heading of an epoch, from the start of its line on."""
 
 
@@ -70,10 +82,10 @@ def find_banners(events: EventTable, streams: Sequence[Stream]) -> dict[int, boo
     backs = zip(placed.line[anew - 1].tolist(), placed.line[anew].tolist(), strict=True)
     first, *others = _lines_of(again, [begin, *((before, line - 1) for before, line in backs)])
     places, told = placed.at[anew].tolist(), list(map(_texts, (first, *others)))
-    head, texts = frozenset(filter(None, _shapes(first))), _banner(told[0]) if len(first) >= least else []
+    head, texts = frozenset(filter(None, shapes_of(first))), _banner(told[0]) if len(first) >= least else []
     far = [len(lines) >= least for lines in others]
     after = [(at, lines, said) for at, lines, said in zip(places, others, told[1:], strict=True) if len(lines) >= least]
-    long = {at for at, lines, _ in after if len(head.intersection(_shapes(lines))) >= max(COMMON, len(head) / 2)}
+    long = {at for at, lines, _ in after if len(head.intersection(shapes_of(lines))) >= max(COMMON, len(head) / 2)}
     found: dict[int, bool | None] = {at: at in long for at, _, said in after if at in long or _come_again(texts, said, least)}
     if least > 1:
         inner = (at for at, goes_on in zip(places, _next_epochs(told), strict=True) if goes_on)
@@ -183,19 +195,17 @@ def _counts_on(before: bytes, text: bytes) -> bool:
     return len(rises) == 1 and max(map(len, rises[0])) < MOST_DIGITS and int(rises[0][1]) - int(rises[0][0]) == 1
 
 
-def part_failed_starts(
-    launches: list[Launch], body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]
-) -> list[Launch]:
-    """Return the launches of a log; each start that failed or was stopped before the first step is a launch of its own.
+def part_starts(launches: list[Launch], body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]) -> list[Launch]:
+    """Return the launches of a log; each start of the program before the first step is a launch of its own.
 
-    After that, a start must print the opening of the log again, and ``OF_START`` of the kinds of lines before the first
-    failure (all of them if they are few); or a command is printed there. If a launcher reports a restart, or several processes
-    print, no launch begins.
+    A failure, a stop or a silence must show that the start before it is over. If a launcher reports a restart, or several
+    processes print, no launch begins.
     """
     whole = launches[0]
     roles = {marker.id: marker.role for marker in catalogue.markers}
     steps = whole.events.by_source(lambda source: source.is_step)
-    first_step = int(whole.events.line[steps.argmax()]) if steps.any() else END
+    lead = whole.events[: int(steps.argmax()) if steps.any() else len(steps)]
+    first_step = whole.events[len(lead)].line if steps.any() else END
     limit = min(first_step, launches[1].line if len(launches) > 1 else END)
     hits = sorted(
         (line, at, roles.get(name), rank)
@@ -204,40 +214,110 @@ def part_failed_starts(
         if form != MENTIONED and line < limit
     )
     failures = sorted({line for line, _, role, _ in hits if role in ("cause", "stop", "error")})
-    source, first = joined(streams[0].parts), min((line for line, *_ in hits), default=0)
-    if not failures or any(role == "restart" for _, _, role, _ in hits) or len(streams) > 1:
-        return launches
-    last = min(limit - 1, body.lines)
-    again = source.reopen() if first - source.lines_before > 1 and failures[-1] - source.lines_before <= MOST_LINES else None
+    source = joined(streams[0].parts)
+    before, end, most = source.lines_before, min(limit - 1, body.lines), source.lines_before + MOST_HEAD
+    several = len(streams) > 1 or any(role == "restart" for _, _, role, _ in hits)
+    again = None if several or not before + 1 < (failures[-1] if failures else end) <= most else source.reopen()
     if again is None:
         return launches
-    [lines] = _lines_of(again, [(source.lines_before, min(last, source.lines_before + MOST_LINES))])
+    lines = [line for _, line in islice(numbered_lines(again, LONGEST), min(end, most) - before)]
+    first = max(_DIGITS.split(next((text for line in lines for text in _texts([line])), b"")), key=len)
+    shapes = shapes_of(lines) if failures or sum(first in line for line in lines) > 1 else []
+    alone = all(rank == NO_RANK for *_, rank in hits) and not (MANY_PROCESSES - {"worker_exception"}) & body.markers.keys()
+    breaks = [line - before - 1 for line in failures]
+    failed = _behind_failures(lines, shapes, hits[0][0] - before - 1, breaks, alone=alone) if failures else []
+    silent = _behind_silence(lines, shapes, failed, 1 if before else SHORT + 1) if end <= most else []
+    begins = sorted({*failed, *silent})
+    if limit < first_step and begins and bisect_left(breaks, begins[-1]) == len(breaks):
+        begins.pop()  # the next launch begins there
+    ats = [(line, at) for line, at, *_ in hits]
+    every = sorted([*ats, *zip(lead.line.tolist(), lead.at.tolist(), strict=True)]) if begins else ats
+    parts = [Launch(whole.events, whole.start, line=whole.line)]
+    for at in begins:
+        known, line = ats if at in failed else every, before + 1 + at
+        place = bisect_left(known, (line, 0))
+        parts.append(Launch(whole.events, known[place - 1][1] + 1 if place else whole.start, line=line, apart=True))
+    ends = [*(part.start for part in parts[1:]), whole.end]
+    parts = [part._replace(end=end, events=part.events.between(part.start, end)) for part, end in zip(parts, ends, strict=True)]
+    return [*parts, *launches[1:]] if begins else launches
+
+
+def _behind_failures(
+    lines: Sequence[bytes], shapes: Sequence[bytes], until: int, failures: Sequence[int], *, alone: bool
+) -> list[int]:
+    """Return the indices of lines at which the program begins again after a failure or a stop.
+
+    It prints the opening of the log again, and ``OF_START`` of the kinds of lines before the first marker, at ``until`` (all of
+    them if they are few); or a command is printed there.
+    """
     heads = (line[: max(head_ends(line), default=0)] for line in _plain(lines))  # no program begins with an error of its logger
-    shapes = [b"" if _ERROR.search(head) else shape for shape, head in zip(_shapes(lines), heads, strict=True)]
+    shapes = [b"" if _ERROR.search(head) else shape for shape, head in zip(shapes, heads, strict=True)]
     announced = {at - 1 for at, shape in enumerate(shapes) if shape.endswith(_TRACEBACK)}  # by a process that names itself
     shapes = [b"" if at in announced and shape.endswith(b":") else shape for at, shape in enumerate(shapes)]
-    until = first - 1 - source.lines_before
     opening = _opening(shapes, until)
     head = {shape for shape in shapes[shapes.index(opening) if opening in shapes[:until] else 0 : until] if shape}
     head -= {shape for shape in head if shape.endswith(_TRACEBACK)}
-    alone = all(rank == NO_RANK for *_, rank in hits) and shapes[:until].count(opening) == 1
-    if len(head) < COMMON and (not alone or MANY_PROCESSES & body.markers.keys()):
-        return launches
-    begins = [whole.line]
-    for line, (shape, text) in enumerate(zip(shapes, lines, strict=True), source.lines_before + 1):
-        if not any(begins[-1] <= failure < line for failure in failures) or (limit < first_step and line > failures[-1]):
-            continue  # nothing failed since, or the next launch begins with this line
-        until = next((failure for failure in failures if failure >= line), source.lines_before + len(lines) + 1)
-        recurring = head & {*shapes[line - 1 - source.lines_before : until - 1 - source.lines_before]}
-        common = shape == opening and len(recurring) >= min(len(head), max(COMMON, OF_START * len(head)))
-        if (common and shape) or is_command(text):
-            begins.append(line)
-    firsts = [0, *(1 + max(at for other, at, *_ in hits if other < line) for line in begins[1:])]
-    parts = [
-        Launch(whole.events.between(start, end), start, end, line, apart=start > 0)
-        for start, end, line in zip(firsts, [*firsts[1:], whole.end], begins, strict=True)
+    if len(head) < COMMON and not (alone and shapes[:until].count(opening) == 1):
+        return []
+    begins = [0]
+    for at, (shape, text) in enumerate(zip(shapes, lines, strict=True)):
+        following = bisect_left(failures, at)
+        if (shape == opening or is_command(text)) and bisect_left(failures, begins[-1]) < following:
+            recurring = head & {*shapes[at : failures[following] if following < len(failures) else len(lines)]}
+            common = shape and shape == opening and len(recurring) >= min(len(head), max(COMMON, OF_START * len(head)))
+            begins += [at] * bool(common or is_command(text))
+    return begins[1:]
+
+
+def _behind_silence(lines: Sequence[bytes], shapes: Sequence[bytes], known: Sequence[int], fewest: int) -> list[int]:
+    """Return the indices of lines at which the program begins again after ``SILENCE`` seconds, or at one of the ``known`` lines.
+
+    It prints the first line of the log again, and ``COMMON`` kinds of lines and half of those up to there; all if they are few,
+    but not fewer than ``fewest``. Several processes print the line several times, and a loop counts on.
+    """
+    opening = next(filter(None, shapes), b"")
+    places = [at for at, shape in enumerate(shapes) if opening and shape == opening]
+    if not 2 <= len(places) <= MOST_STARTS:
+        return []
+    silences = _silences([lines[begin:end] for begin, end in pairwise([*places, len(lines)])])
+    rests = [math.inf, *(math.inf if at in known else rest for at, rest in zip(places[1:], silences, strict=True)), math.inf]
+    if 2 * sum(one >= SILENCE <= other for one, other in pairwise(rests)) <= sum(rest >= SILENCE for rest in rests[1:]):
+        return []
+    begins = [at for at, rest in zip(places, rests, strict=False) if rest >= SOON]
+    texts = [behind_heads(record).strip() for record in _plain(lines)]
+    kinds = [
+        {shapes[at]: texts[at] for at in range(end - 1, begin - 1, -1) if shapes[at]}
+        for begin, end in pairwise([*begins, len(lines)])
     ]
-    return [*parts, *launches[1:]]
+    pairs = [{shape: (one[shape], other[shape]) for shape in one.keys() & other.keys()} for one, other in pairwise(kinds)]
+    counted = [{shape for shape, pair in both.items() if _counts_on(*pair)} for both in pairs]
+    headings = (map(_EPOCH.match, pair) for both in pairs for pair in both.values())
+    if set.intersection(*counted) or any(one and other and one[0] != other[0] for one, other in headings):
+        return []
+    least = max(fewest, min(len(kinds[0]), max(COMMON, len(kinds[0]) / 2)))
+    return [at for at, both in zip(begins[1:], kinds[1:], strict=True) if len(kinds[0].keys() & both.keys()) >= least]
+
+
+def _silences(parts: Sequence[Sequence[bytes]]) -> list[float]:
+    """Return the seconds from both ends of each part to the next part, the fewer ones; 0 if not all have a time.
+    If the first part has no date, the times of day count."""
+    dated = not math.isnan(first_time(parts[0]))
+    read: Callable[[bytes], float] = read_clock if dated else _of_day
+    times = np.array([[first_time(part, read), first_time(part[::-1], read)] for part in parts])
+    rests = times[1:, :1] - times[:-1]
+    return list(np.nan_to_num((rests if dated else (rests + SILENCE) % DAY - SILENCE).min(axis=1)).tolist())
+
+
+def first_time(lines: Sequence[bytes], read: Callable[[bytes], float] = read_clock) -> float:
+    """Return the first time at the beginning of a line, NaN without one."""
+    times = (read(plain(line)[:STAMPED]) for line in lines)
+    return next((time for time in times if time == time), math.nan)
+
+
+def _of_day(prefix: bytes) -> float:
+    """Return the last time of day in ``prefix`` as on one day, NaN without one."""
+    span = time_of_day(prefix) if prefix.count(b":") > 1 else None
+    return read_clock(b"2000-01-01 " + prefix[slice(*span)]) if span else math.nan
 
 
 def is_command(line: bytes) -> bool:
@@ -276,7 +356,7 @@ def _lines_of(source: Source, spans: Sequence[tuple[int, int]]) -> Iterator[list
     yield from (lines[max(before, end - MOST_LINES) - first : end - first] for before, end in wanted)
 
 
-def _shapes(lines: Sequence[bytes]) -> list[bytes]:
+def shapes_of(lines: Sequence[bytes]) -> list[bytes]:
     """Return each line without its heads and with all numbers alike; empty if it has no letter."""
     records = _plain(lines)
     forms = map(form_of_heads, records)

@@ -7,7 +7,7 @@ A pass decides one thing about each record, from the printed text and from the p
 3. ``copies.without_copies``, ``ranks.led_of``: whether another process printed it, too.
 4. ``step_numbers.number_steps``: its step if only the progress bar beside it shows one.
 5. ``counters.set_aside``: whether its counter is wrong, or another writer's.
-6. ``launches.split_launches``, ``banners.part_failed_starts``: to which run it belongs. The modules name the signs of another.
+6. ``launches.split_launches``, ``banners.part_starts``: to which run it belongs. The modules name the signs of another.
 
 ``phases.split_phases`` then decides to which phase and attempt of the run a record belongs. If its step goes back and 6 found no
 other run, it begins another attempt (``attempts``), which supersedes the earlier records at or beyond that step.
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from receipt_cli.definitions.failure_markers import Catalogue
-from receipt_cli.events.banners import find_banners, part_failed_starts
+from receipt_cli.events.banners import find_banners, part_starts
 from receipt_cli.events.copies import without_copies
 from receipt_cli.events.counters import set_aside
 from receipt_cli.events.epochs import count_epochs
@@ -85,5 +85,5 @@ def find_runs(
     kept = without_copies(every)
     kept = set_aside(number_steps(kept.where(~led_of(kept))))
     banners = find_banners(kept, streams)
-    launches = part_failed_starts(split_launches(kept, body, catalogue, banners), body, catalogue, streams)
+    launches = part_starts(split_launches(kept, body, catalogue, banners), body, catalogue, streams)
     return every, [launch._replace(banners=tuple(sorted(at for at in banners if banners[at]))) for launch in launches]

@@ -253,6 +253,46 @@ def test_failed_starts_before_the_run_are_launches_of_their_own(tmp_path: Path, 
     assert documents[-1]["summary"]["steps"]["record_count"] == 6
 
 
+def prints(at: str, words: Iterable[str] = ("seed {0}", "the data is there", "a tokenizer", "model of {0}M", "optimizer")) -> str:
+    """Return what a program prints first, each line behind its time (``HH:MM``)."""
+    return "".join(f"{at}:{second:02} INFO {word.format(7)}\n" for second, word in enumerate(words))
+
+
+def counts_on(at: str, number: int) -> str:
+    return prints(at, (f"EPOCH {number} IS DONE @ {at}", "the data is there", "a sentence", "its translation", "saved"))
+
+
+DAY = "2026-05-06 {}"
+SOON = prints("10:09").replace(":0", ":2")
+SILENT = [
+    ("starts that end without a word", prints("10:00") + prints("10:04") + prints("11:30"), [1, 6, 11]),
+    ("with dates", prints(DAY.format("10:00")) + prints(DAY.format("10:04")), [1, 6]),
+    ("one of them printed little", prints("10:00") + prints("10:04", ["seed {0}"]) + prints("11:30"), [1, 7]),
+    ("one of them soon after", prints("10:00") + prints("10:04") + prints("10:09") + SOON + prints("10:30"), [1, 6, 11, 16, 21]),
+    ("several processes", prints("10:00") * 4, [1]),
+    ("several processes, one late", prints("10:00") * 3 + prints("10:04"), [1]),
+    ("too few lines", prints("10:00", "ab") + prints("10:04", "ab") + prints("10:09", "ab"), [1]),
+    ("without a time", (prints("10:00") + prints("10:04")).replace(":", "h"), [1]),
+    ("a loop", counts_on("10:00", 1) + counts_on("10:04", 2) + counts_on("10:09", 3), [1]),
+    ("a loop of which some turns are left out", counts_on("10:00", 1) + counts_on("10:04", 3) + counts_on("10:09", 4), [1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("log", "lines"), [one[1:] for one in SILENT], ids=[one[0] for one in SILENT])
+def test_starts_that_take_no_step_are_launches_of_their_own(tmp_path: Path, log: str, lines: list[int]) -> None:
+    documents = all_receipts(tmp_path, log + iters(range(0, 60, 10)))
+    assert [document["derivation"].get("launches", {"first_line": 1})["first_line"] for document in documents] == lines
+    assert documents[-1]["summary"]["steps"]["record_count"] == 6
+
+
+def test_starts_between_two_runs_are_launches_of_their_own(tmp_path: Path) -> None:
+    steps, begun = iters(range(0, 60, 10)), prints("10:00") + iters(range(0, 60, 10), 3.5)
+    documents = all_receipts(tmp_path, begun + prints("10:20") + prints("10:30") + prints("10:40") + steps)
+    assert [document["derivation"]["launches"]["first_line"] for document in documents] == [1, 12, 17, 22]
+    counts = [document["summary"] and document["summary"]["steps"]["record_count"] for document in documents]
+    assert counts == [6, None, None, 6]
+
+
 def test_tracebacks_of_worker_processes_are_no_starts(tmp_path: Path) -> None:
     log = "loading the table\n" + "".join(f"Process Worker-{number}:\n{FAILED}" for number in range(4))
     assert [document["failure"]["line_number"] for document in all_receipts(tmp_path, log)] == [5]
