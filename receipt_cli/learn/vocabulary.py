@@ -17,7 +17,7 @@ MAX_SECTION = 80
 _ASCII_WORDS = re.compile(r"\w+", re.ASCII)
 _LETTERS = re.compile(r"[a-z]+")
 _PARTS = re.compile(r"[\s_\-./@~]+")
-_HUMP = re.compile(r"(?<=[A-Za-z])(?=Loss(?![a-z]))|(?<=[a-z]{2})(?=(?!Error|Exception|Warning)[A-Z][a-z]{2})")
+_HUMP = re.compile(r"(?<=[A-Za-z])(?=Loss(?![a-z]))|(?<=[a-z]{2})(?=(?!Error|Exception)[A-Z][a-z]{2})")
 _UNIT = re.compile(r"\s*[(\[]\s*([\w/%.]{1,12})\s*[)\]]\s*\Z")
 
 
