@@ -171,7 +171,7 @@ def _steps_of(detection: Detection) -> int:
 
 
 MOST_BORROWED = 7
-"""Most records of a part of a log that the rules of the whole log read: from so many on, those of the part teach enough."""
+"""Most records of a part of a log that the rules of the whole log may read. More records teach rules of their own."""
 
 
 def read_generically(
@@ -202,9 +202,9 @@ def read_generically(
     try:
         quoted_lines = _aside(first, gathered, quoted)
         learned = learn_streams(streams, vocabulary, lacking, quoted_lines, least if rival else 0)
-        borrowed = learned is None and known is not None
-        if borrowed and known is not None:
-            learned = replace(known.learned, foreign=(), evaluated=(), siblings=(), behind=())
+        borrowed = known if learned is None else None
+        if borrowed is not None:
+            learned = replace(borrowed.learned, foreign=(), evaluated=(), siblings=(), behind=())
         if learned is None:
             return None
         if (ambiguous and not learned.sure) or (rival and learned.steps < least):
@@ -230,8 +230,8 @@ def read_generically(
     chosen = (Chosen(grammar, "only_version"), *detection.chosen)
     read = [engine.columns(once_more.body, grammar, rule) for rule in grammar.rules if rule.event == "step"]
     count = sum(len(columns) for columns in read if columns is not None)
-    if borrowed and count > MOST_BORROWED:
-        return None  # so many records were refused for what they show
+    if borrowed is not None and count > MOST_BORROWED:
+        return None  # so many would have taught their rules if nothing spoke against them
     candidate = Candidate(INDUCED, INDUCED, count, count, count, count, len(learned.rules))
     found = Detection(chosen, (candidate, *detection.candidates))
     return Fallback(engine, once_more, found, grammar, learned)

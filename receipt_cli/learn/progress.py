@@ -83,7 +83,7 @@ def induce_steps(readings: Iterable[Reading]) -> Induced | None:
 
 
 def _shows_training(reading: Reading) -> bool:
-    """True for a bar of no evaluation that shows a loss, or two named numbers that move, or is called ``Training`` alone."""
+    """Return whether a bar shows a loss, or two named numbers that move, or is called ``Training``; no evaluation's bar does."""
     kinds = {role.kind for role in reading.roles.values()}
     drawn = len(drawn_steps(reading.shape)) == 1 and not any(name.evaluation for name in reading.names)
     said = {*reading.names[0].spelled}
