@@ -289,8 +289,7 @@ def test_starts_between_two_runs_are_launches_of_their_own(tmp_path: Path) -> No
     steps, begun = iters(range(0, 60, 10)), prints("10:00") + iters(range(0, 60, 10), 3.5)
     documents = all_receipts(tmp_path, begun + prints("10:20") + prints("10:30") + prints("10:40") + steps)
     assert [document["derivation"]["launches"]["first_line"] for document in documents] == [1, 12, 17, 22]
-    counts = [document["summary"] and document["summary"]["steps"]["record_count"] for document in documents]
-    assert counts == [6, None, None, 6]
+    assert [one["summary"] and one["summary"]["steps"]["record_count"] for one in documents] == [6, None, None, 6]
 
 
 def test_tracebacks_of_worker_processes_are_no_starts(tmp_path: Path) -> None:

@@ -40,21 +40,16 @@ def test_logs_that_the_weights_did_not_see_are_read_as_well() -> None:
 
 
 def test_two_kinds_of_records_that_are_as_good_are_not_read() -> None:
-    lines = [
-        f"{name} step {n} loss {float(x) + more:.4f}"
-        for n, x in enumerate(LOSSES)
-        for name, more in (("alpha", 0), ("beta", 0.1))
-    ]
+    pairs = ((f"alpha step {n} loss {x}", f"beta step {n} loss {float(x) + 0.1:.4f}") for n, x in enumerate(LOSSES))
+    lines = [line for pair in pairs for line in pair]
     decision = weigh_log(["".join(f"{line}\n" for line in lines).encode()], WORDS)
     assert decision.rival is not None and not decision.chosen
     assert receipt_of(lines)["summary"] is None
 
 
 def test_of_records_that_say_the_same_or_the_mean_of_it_one_kind_is_read() -> None:
-    lines = [
-        line for n, x in enumerate(LOSSES) for line in (f"[step {n}] avg_loss={float(x) / 2 + 1:.4f}", f"Step: {n} | Loss: {x}")
-    ]
-    summary = receipt_of(lines)["summary"]
+    pairs = ((f"[step {n}] avg_loss={float(x) / 2 + 1:.4f}", f"Step: {n} | Loss: {x}") for n, x in enumerate(LOSSES))
+    summary = receipt_of([line for pair in pairs for line in pair])["summary"]
     assert summary["steps"]["record_count"] == len(LOSSES)
     assert summary["metrics"]["loss"]["last"] == pytest.approx(float(LOSSES[-1]), abs=1e-4)
 
