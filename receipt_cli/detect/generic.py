@@ -231,7 +231,7 @@ def read_generically(
     read = [engine.columns(once_more.body, grammar, rule) for rule in grammar.rules if rule.event == "step"]
     count = sum(len(columns) for columns in read if columns is not None)
     if borrowed is not None and count > MOST_BORROWED:
-        return None  # so many would have taught their rules if nothing spoke against them
+        return None  # the part has enough records to learn from: they were refused
     candidate = Candidate(INDUCED, INDUCED, count, count, count, count, len(learned.rules))
     found = Detection(chosen, (candidate, *detection.candidates))
     return Fallback(engine, once_more, found, grammar, learned)

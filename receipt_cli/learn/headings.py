@@ -156,7 +156,7 @@ ONE_OF = 20
 
 
 SELDOM = 4
-"""Epochs begin again seldom if they rise at least so many times for each time that they begin again."""
+"""Epochs seldom begin again if they rise so many times as often."""
 
 
 def _heads_each(heads: Shape, epochs: Column, shape: Shape, column: Column) -> bool:

@@ -267,10 +267,8 @@ def _slashed(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[Na
     """Return the names where ``train/val 0.27/0.11``, ``train/val acc 0.8/0.7`` or ``Epoch and iter 28 99`` names two numbers."""
     for at, name in enumerate(names[:-1]):
         both = name.words.split(" and ")
-        counts = (
-            shape.columns[at].integer and shape.columns[at + 1].integer and all(_is_counter(text, vocabulary) for text in both)
-        )
-        if len(both) == 2 and counts and not shape.literals[at + 1].strip(b" ,/"):
+        whole = len(both) == 2 and shape.columns[at].integer and shape.columns[at + 1].integer
+        if whole and not shape.literals[at + 1].strip(b" ,/") and all(_is_counter(text, vocabulary) for text in both):
             return [*names[:at], replace(name, words=both[0]), replace(names[at + 1], words=both[1], behind=""), *names[at + 2 :]]
         one, other, *rest = (*name.words.split(), "", "")
         behind = shape.literals[at + 1].strip() == b"/" and not (shape.columns[at].integer or shape.columns[at + 1].integer)

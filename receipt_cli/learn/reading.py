@@ -126,8 +126,8 @@ def _scores(r: Reading) -> bool:
         return bool(scores) and (not words or counter_of(words, r.vocabulary) is not None)
     evaluated = {" ".join(name.spelled[1:]) for name in r.names if name.evaluation}
     spoken = r.counter.epoch is not None and not r.vocabulary.training.isdisjoint(r.names[r.counter.epoch].spelled)
-    rewarded = [not r.vocabulary.rewards.isdisjoint(r.names[at].spelled) for at, _ in scores]  # no evaluation's, by its name
-    told = [at for at, role in scores if role.rank == TRAINED or r.names[at].words in evaluated or spoken or any(rewarded)]
+    spoken = spoken or any(not r.vocabulary.rewards.isdisjoint(r.names[at].spelled) for at, _ in scores)
+    told = [at for at, role in scores if role.rank == TRAINED or r.names[at].words in evaluated or spoken]
     many = len(scores) > 1 and r.shape.count >= FEW and all(r.shape.columns[at].distinct > 2 for at, _ in scores)
     return r.counter.mode == EPOCHS and _rises(r) and (many or any(r.shape.columns[at].distinct > 1 for at in told))
 
